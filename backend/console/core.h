@@ -176,6 +176,7 @@ struct backend {
 	size_t nsites, nclosed; /* nclosed: stopping: whose last handle is gone */
 	bool many; /* several are shown, be they one: each by its name, and none is waited for */
 	bool once, stopping, paused, masked;
+	int64_t since_ns; /* of events; 0: what the console shows */
 	double hz;
 	char *program, *user;
 

@@ -460,6 +460,7 @@ static void open_events(struct site *at)
 {
 	struct watch *w = &at->watch;
 	int64_t since = w->last_event_wall_ns ? w->last_event_wall_ns
+		: at->b->since_ns             ? at->b->since_ns
 					      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
 
 	w->opened = false;

@@ -31,6 +31,19 @@ wait $! || exit 1
 check 'journal list --json fits its schema' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/journal.json" <list.json
 "$BERTH" journal list "$agent" >list
 check 'the list, oldest first' bash -c 'cat list; sed -n 1p list | grep -q "exit 0" && sed -n 2p list | grep -q "exit 3" && sed -n 3p list | grep -q refused'
+check 'journal AGENT is journal list' cmp list <("$BERTH" journal "$agent")
+check 'the log of an agent is what its commands printed' bash -c '"$0" logs "$1" 2>log.err >log.out && printf "\033[32mgreen\033[0m one\ntwo\033]0;title\007\n" | cmp - log.out && grep -qx "<script>.*" log.err' "$BERTH" "$agent"
+check 'its end' bash -c '[ "$("$0" logs -n 1 "$1" 2>&1)" = "<script>alert(1)</script> \"&amp;" ]' "$BERTH" "$agent"
+check 'since now' says 0 '' "$BERTH" logs --since "$(date -d tomorrow +%F)" "$agent"
+check 'searched' says 0 '*green*' "$BERTH" logs --grep gre "$agent"
+check 'as JSON' bash -c '"$0" logs --json "$1" | python3 -c "import json,sys; v=[json.loads(l) for l in sys.stdin]; assert [x[\"stream\"] for x in v] == [\"stdout\", \"stdout\", \"stderr\"], v"' "$BERTH" "$agent"
+"$BERTH" logs -f "$agent" >followed 2>&1 &
+follower=$!
+check 'followed: what was there' wait_for 60 grep -q two followed
+"$BERTH" exec "$agent" -- sh -c 'echo third; printf no-end' >/dev/null
+check 'and what comes' wait_for 60 bash -c 'grep -qx third followed && grep -q no-end followed && [ "$(grep -c two followed)" = 1 ]'
+kill -INT $follower
+check 'until C-c' wait $follower
 "$BERTH" journal cast "$agent" >all.cast || exit 1
 "$BERTH" journal cast --raw "$agent" >raw.cast || exit 1
 check 'one, into a file' says 0 '1 command; play *' "$BERTH" journal cast "$agent" 1 -o one.cast
@@ -68,8 +81,8 @@ class Page(html.parser.HTMLParser):
         self.text.append(data)
 page = Page()
 words = "".join(page.text)
-assert "script" not in page.tags and page.tags.count("svg") == 1 and page.tags.count("rect") == 3, page.tags
-assert page.tags.count("details") == 3 and "green one" in words and "\x1b" not in words, words
+assert "script" not in page.tags and page.tags.count("svg") == 1 and page.tags.count("rect") == 4, page.tags
+assert page.tags.count("details") == 4 and "green one" in words and "\x1b" not in words, words
 assert "<script>alert(1)</script> \"&amp;" in words, words
 assert sys.argv[1] in words and "box:1" in words and "failed: exit 3" in words, words
 PY

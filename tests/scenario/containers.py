@@ -333,6 +333,24 @@ def events_of_one():
 
 
 @case
+def events_since():
+    with Fake(containers=[{"id": "a" * 64, "name": "a"}]) as fake:
+        berth("events", "--since", "soon", fake=fake).fails_with(2, "soon")
+        run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--since", "2020-01-02T03:04:05Z"], stdout=subprocess.DEVNULL)
+        wait_for(lambda: any("/events?since=1577934245." in r for r in fake.requests()), "it does not ask for them")
+        run.terminate()
+        assert run.wait(20) == 0
+
+
+@case
+def stats_as_asked():
+    with Fake(containers=[{"id": "a" * 64, "name": "a"}, {"id": "b" * 64, "name": "b"}]) as fake:
+        assert berth("stats", "--no-stream", "--format", "{{.Name}}:{{.State}}", fake=fake).out == b"a:running\nb:running\n"
+        assert berth("stats", "--no-stream", "--format", "{{.Name}}", "b", fake=fake).out == b"b\n"
+        berth("stats", "--format", "{{.Nothing}}", fake=fake).fails_with(2, "no field")
+
+
+@case
 def events_where_they_fit():
     with engine() as fake:
         berth("events", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes type, event, name or id")

@@ -53,6 +53,7 @@ struct cli_command {
 	const char *const *words;        /* the first operand is one of these; may be NULL */
 	enum cli_words takes_words;      /* then max_operands is what stands before "--" */
 	const struct cli_command *verbs; /* `engine start`; then the rest above is theirs */
+	const char *usual;               /* the one that need not be said; may be NULL */
 };
 
 struct cli_given {

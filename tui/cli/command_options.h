@@ -56,6 +56,7 @@ static const struct cli_option ps_options[] = {
 static const struct cli_option stats_options[] = {
 	ALL_HOSTS,
 	{0, "no-stream", NULL, "print them once"},
+	{0, "format", "FORMAT", "lines of your own with {{.Name}} {{.CPU}} ..., as of ps"},
 	{0},
 };
 
@@ -133,6 +134,7 @@ static const struct cli_option history_options[] = {
 
 static const struct cli_option events_options[] = {
 	{'f', "filter", "KEY=VALUE", "only events that match: type, event, name, id; repeatable"},
+	{0, "since", "WHEN", "from then on, as far as the engine remembers (default 10m)"},
 	{0, "json", NULL, "one object per line"},
 	{0},
 };

@@ -316,7 +316,7 @@ static const struct cli_command journal_verbs[] = {
 		.help = "print what an agent ran, oldest first",
 		.about =
 			"As many commands as are kept (journal.commands of the settings), until `berth down`.  "
-			"AGENT may be its container.",
+			"AGENT may be its container.  `berth journal AGENT` is the same.",
 		.options = journal_list_options, .schema = "berth.journal/1"},
 	{"cast", "AGENT [COMMAND]", 1, 2, CORE(cli_journal_cast),
 		.help = "write what an agent ran as an asciicast, to be played",
@@ -449,7 +449,8 @@ static const struct cli_command commands[] = {
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
 		.about =
-			"CONTAINER is a name, an id or its beginning, or an agent.  WHEN, as every time on "
+			"CONTAINER is a name, an id or its beginning, or an agent; of an agent what its commands "
+			"printed, as far as it is kept (`berth journal`).  WHEN, as every time on "
 			"berth's command line, is a date with or without a time of day (local, or with Z or "
 			"+02:00), seconds since 1970, or a duration such as 1h30m or 2d for that long ago.  What a container wrote "
 			"to stderr goes to stderr, in the order in which it came; on a terminal control "
@@ -535,7 +536,7 @@ static const struct cli_command commands[] = {
 		.verbs = port_verbs},
 	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
 	{"journal", "", .help = "what an agent ran, as a list or as a recording to play",
-		.verbs = journal_verbs},
+		.verbs = journal_verbs, .usual = "list"},
 	{"report", "", 0, 0, CORE(cli_report), .help = "write what happened as one HTML page",
 		.about =
 			"Agents, a time line of their commands, what was changed, decided, approved and refused, "

@@ -13,6 +13,7 @@
 #include <berth/text.h>
 #include <berth/when.h>
 
+#include "cli/logs_agent.h"
 #include "cli/look.h"
 
 #define GREP_AT_ONCE 16 /* containers */
@@ -208,10 +209,10 @@ static void print_taken_line(struct log_print *p, const struct log_line *line)
 	str_adds(&p->out, line->clipped ? " [cut]\n" : "\n");
 }
 
-static void take_log_lines(struct log_print *p, const struct event *ev)
+static void take_log_lines(struct log_print *p, const struct log_line *lines, size_t n)
 {
-	for (size_t i = 0; i < ev->nlines && p->found < p->most; i++) {
-		const struct log_line *line = &ev->lines[i];
+	for (size_t i = 0; i < n && p->found < p->most; i++) {
+		const struct log_line *line = &lines[i];
 
 		/* One that is too long may have what is sought behind its cut. */
 		p->cut += line->clipped && line->len >= WHOLE_LINE_MAX;
@@ -246,7 +247,7 @@ static int read_logs(struct log_print *p, size_t from, size_t n, bool follow, st
 		bool last = ev->kind == EV_LOG_END;
 		bool enough;
 
-		take_log_lines(p, ev);
+		take_log_lines(p, ev->lines, ev->nlines);
 		enough = ferror(stdout) || p->found >= p->most;
 		if (last && ev->err.kind && !p->unread.kind)
 			p->unread = ev->err;
@@ -260,6 +261,68 @@ static int read_logs(struct log_print *p, size_t from, size_t n, bool follow, st
 		}
 	}
 	return over ? 0 : -1;
+}
+
+/* Whether one of them is up still; what has come from the engine meanwhile is of no interest. */
+static bool are_up(const struct look *l, size_t n)
+{
+	const struct snapshot *s;
+	struct event *ev;
+	bool up = false;
+
+	while ((ev = backend_next(l->b)))
+		event_free(ev);
+	s = backend_snapshot(l->b);
+	for (size_t i = 0; i < n && !up; i++) {
+		const struct container *k =
+			snapshot_find(s, l->chosen[i]->engine, l->chosen[i]->id);
+
+		up = k && container_is_up(k->state);
+	}
+	snapshot_unref(s);
+	return up;
+}
+
+/* What the commands of those that are agents printed; with `follow` until none of them is up. */
+static int read_agents(struct log_print *p, bool follow)
+{
+	AUTO_FREE const char **name = xcalloc(p->n + 1, sizeof *name);
+	struct agent_logs *logs;
+	const struct log_line *line;
+	size_t agents = 0, n, from = 0;
+	bool last;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (*p->l->chosen[i]->agent && !strcmp(p->l->chosen[i]->role, "agent")) {
+			name[i] = p->l->chosen[i]->name;
+			agents++;
+		}
+	if (!agents)
+		return 0;
+	p->of = p->l->chosen;
+	logs = agent_logs_open(name, p->n);
+	do {
+		last = !follow || !are_up(p->l, p->n);
+		n = agent_logs_next(logs, last, &line);
+		while (from < n && p->since_ns && line[from].wall_ns < p->since_ns)
+			from++;
+		if (p->tail >= 0 && n - from > (size_t)p->tail)
+			from = n - (size_t)p->tail;
+		take_log_lines(p, line + from, n - from);
+		from = 0;
+		p->tail = -1;
+	} while (!last && !ferror(stdout) && p->found < p->most && cli_pause(500));
+	agent_logs_close(logs);
+	return 0;
+}
+
+/* Only agents are followed by what their commands print. */
+static bool only_agents(const struct log_print *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!*p->l->chosen[i]->agent || strcmp(p->l->chosen[i]->role, "agent") != 0)
+			return false;
+	return p->n > 0;
 }
 
 /* Those that are named, else all, as far as the filters let them through. */
@@ -342,7 +405,7 @@ static int end_of_search(const struct log_print *p)
 static int print_logs(struct look *l, struct err *e)
 {
 	struct log_print p = {.l = l, .tail = -1, .out = STR_INIT};
-	bool follow = cli_flag(l->c, "follow");
+	bool follow = cli_flag(l->c, "follow"), agents;
 	size_t step;
 	int rc = read_log_options(&p, e);
 
@@ -352,8 +415,11 @@ static int print_logs(struct look *l, struct err *e)
 	p.tty[0] = isatty(STDOUT_FILENO);
 	p.tty[1] = isatty(STDERR_FILENO);
 	step = p.grep && !follow ? GREP_AT_ONCE : p.n;
+	agents = only_agents(&p);
 	for (size_t i = 0; i < p.n && !rc; i += step)
-		rc = read_logs(&p, i, p.n - i < step ? p.n - i : step, follow, e);
+		rc = read_logs(&p, i, p.n - i < step ? p.n - i : step, follow && !agents, e);
+	if (!rc && (!follow || agents))
+		rc = read_agents(&p, follow);
 	if (rc < 0)
 		rc = e->kind == ERR_CANCELLED ? 0 : -1; /* C-c is how following ends */
 	else if (p.grep)

@@ -13,6 +13,7 @@
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
+#include <berth/when.h>
 
 #include "cli/look.h"
 
@@ -222,7 +223,8 @@ int cli_top(const struct cli *c, const struct settings *s, struct err *e)
 
 int cli_events(const struct cli *c, const struct settings *s, struct err *e)
 {
-	if (cli_check_filters(c, event_filters, e))
+	if (cli_check_filters(c, event_filters, e) ||
+		(cli_value(c, "since") && when_ns(cli_value(c, "since"), clock_wall_ms(), e) < 0))
 		return -1;
 	return cli_look(c, s, print_events, e);
 }

@@ -10,6 +10,7 @@
 
 #include <berth/arena.h>
 #include <berth/clock.h>
+#include <berth/when.h>
 #include <berth/file.h>
 #include <berth/message.h>
 #include <berth/runtime.h>
@@ -42,6 +43,9 @@ struct backend *cli_backend(const struct cli *c, const char *program, const stru
 		.program = program,
 	};
 
+	/* Of logs it is each log's. */
+	if (!strcmp(program, "events") && cli_value(c, "since"))
+		o.since_ns = when_ns(cli_value(c, "since"), clock_wall_ms(), NULL);
 	return backend_start(&o, e);
 }
 

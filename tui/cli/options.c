@@ -165,6 +165,21 @@ int cli_find(struct cli *c, const char *name, struct err *e)
 	return refuse_unknown_word(c, e, what, name, names);
 }
 
+/* Some groups have a verb that need not be said: it is meant by a word that is none.  true: it is. */
+static bool take_default(struct cli *c, const char *word)
+{
+	const struct cli_command *usual = NULL;
+
+	for (const struct cli_command *k = c->group ? c->group->verbs : NULL; k && k->name; k++) {
+		if (!strcmp(k->name, word))
+			return false;
+		if (c->group->usual && !strcmp(k->name, c->group->usual))
+			usual = k;
+	}
+	c->command = usual;
+	return usual;
+}
+
 /* With the line as it should have been, as far as there is room. */
 static int refuse_no_dashes(const struct cli *c, int argc, char **argv, struct err *e)
 {
@@ -219,7 +234,7 @@ static int take_word(struct cli *c, int argc, char **argv, struct err *e)
 	if (looks_like_option(word))
 		return word[1] == '-' ? long_option(c, argc, argv, e)
 				      : short_options(c, argc, argv, e);
-	if (!c->command)
+	if (!c->command && !take_default(c, word))
 		return cli_find(c, word, e) < 0 ? -1 : 1;
 	if (c->command->takes_words && c->argc == c->command->max_operands)
 		return refuse_no_dashes(c, argc, argv, e);
@@ -230,7 +245,7 @@ static int take_word(struct cli *c, int argc, char **argv, struct err *e)
 /* The words behind "--": the command's to run, or plain operands. */
 static int take_rest(struct cli *c, int argc, char **argv, struct err *e)
 {
-	while (argc && !c->command) {
+	while (argc && !c->command && !take_default(c, *argv)) {
 		if (cli_find(c, *argv++, e) < 0)
 			return -1;
 		argc--;

@@ -319,6 +319,11 @@ static bool is_asked_for(const struct asked_for *a, const struct container *k)
 	return false;
 }
 
+static bool is_row(const struct cli *c, const struct asked_for *asked, const struct container *k)
+{
+	return asked && asked->n ? is_asked_for(asked, k) : ps_is_shown(c, k);
+}
+
 static int print_table(
 	const struct cli *c, const struct snapshot *s, const struct asked_for *asked, bool ascii)
 {
@@ -330,8 +335,7 @@ static int print_table(
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		char *row = cells + rows * NCOLUMNS * PS_CELL_MAX;
 
-		if (asked && asked->n ? !is_asked_for(asked, &s->containers[i])
-				      : !ps_is_shown(c, &s->containers[i]))
+		if (!is_row(c, asked, &s->containers[i]))
 			continue;
 		rows++;
 		for (size_t k = 0; k < NCOLUMNS; k++) {
@@ -457,12 +461,13 @@ static int check_format(const char *format, struct err *e)
 			  format);
 }
 
-static int print_own_lines(const struct cli *c, const struct snapshot *s, const char *format)
+static int print_own_lines(const struct cli *c, const struct snapshot *s,
+	const struct asked_for *asked, const char *format)
 {
 	AUTO_STR struct str line = STR_INIT;
 
 	for (size_t i = 0; i < s->ncontainers; i++) {
-		if (!ps_is_shown(c, &s->containers[i]))
+		if (!is_row(c, asked, &s->containers[i]))
 			continue;
 		str_clear(&line);
 		expand_format(&line, format, &s->containers[i], s, NULL);
@@ -496,7 +501,7 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 	else if (json)
 		rc = ps_print_json(c, snapshot);
 	else if (format)
-		rc = print_own_lines(c, snapshot, format);
+		rc = print_own_lines(c, snapshot, NULL, format);
 	else
 		rc = print_table(c, snapshot, NULL, s->ascii == ASCII_YES);
 	/* The others are printed; that some are missing is said, and is the exit code. */
@@ -543,11 +548,15 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct asked_for asked = {0};
 	bool once = cli_flag(c, "no-stream");
-	struct backend *b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "stats", once, e)
-						     : cli_backend(c, "stats", NULL, once, e);
+	const char *format = cli_value(c, "format");
 	const struct snapshot *shot;
+	struct backend *b;
 	int rc;
 
+	if (format && check_format(format, e))
+		return -1;
+	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "stats", once, e)
+				     : cli_backend(c, "stats", NULL, once, e);
 	if (!b)
 		return -1;
 	arena_init(&asked.mem, 1024);
@@ -557,7 +566,8 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 		/* A terminal is a page, anything else gets one table after the other. */
 		if (!once && cli_columns())
 			fputs("\033[H\033[J", stdout);
-		rc = print_table(c, shot, &asked, s->ascii == ASCII_YES);
+		rc = format ? print_own_lines(c, shot, &asked, format)
+			    : print_table(c, shot, &asked, s->ascii == ASCII_YES);
 		if (once || rc || !cli_pause(1000))
 			break;
 		snapshot_unref(shot);
