@@ -17,7 +17,7 @@ struct making {
 	struct plan *plan;
 	struct mount_list checked;
 	const char *const *writable;
-	size_t nwritable;
+	size_t nwritable, nplaces; /* of these, all and the ones that a workspace is judged by */
 };
 
 static void add_note(struct making *m, bool never, const char *text)
@@ -153,7 +153,7 @@ static void show_isolation(struct making *m, const struct spec *s, const char *n
 static void begin_plan(struct making *m, const struct team *t, struct arena *mem, struct plan *p)
 {
 	*m = (struct making){.team = t, .mem = mem, .plan = p};
-	m->nwritable = ready_writable(t, mem, &m->writable);
+	m->nwritable = ready_writable(t, mem, &m->writable, &m->nplaces);
 }
 
 static void show_packages(struct making *m, const struct agent_def *a)
@@ -196,6 +196,23 @@ static void show_limits(struct making *m, const struct limits *l, unsigned tmp_p
 				format_bytes(given, l->memory_bytes / tmp_part), tmp_part));
 }
 
+/* What is not there, or is never mounted, was said already. */
+static void show_pins(struct making *m, const struct agent_def *a)
+{
+	for (size_t i = 0; i < a->npaths; i++)
+		for (size_t k = 0; a->paths[i].write && k < a->paths[i].protected_paths.n; k++) {
+			size_t n = m->checked.n;
+			struct err e = ERR_INIT;
+
+			mounts_pin(&m->checked, a->paths[i].path,
+				a->paths[i].protected_paths.word[k], &e);
+			for (; n < m->checked.n; n++)
+				show_mount(m, m->checked.mount[n].source,
+					m->checked.mount[n].target, false,
+					"leads to a protected path");
+		}
+}
+
 void plan_agent(
 	const struct team *t, const struct agent_def *a, struct arena *mem, struct plan *ret)
 {
@@ -216,7 +233,7 @@ void plan_agent(
 	begin_plan(&m, t, mem, ret);
 	ret->runtime = a->runtime;
 	choose_user(&m, a->id, a->workspace);
-	show_declared(&m, a->workspace, false, "workspace", m.writable, m.nwritable);
+	show_declared(&m, a->workspace, false, "workspace", m.writable, m.nplaces);
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
 
@@ -243,6 +260,7 @@ void plan_agent(
 	show_limits(&m, &a->limits, 2);
 	show_credentials(&m, &a->credentials);
 	show_packages(&m, a);
+	show_pins(&m, a);
 	show_mount(&m, arena_printf(mem, "berth-home-%s", a->container), SPEC_HOME, false,
 		"home volume");
 	show_mount(&m, "berth-guest", LANE_GUEST_PATH, true, "berth's init");
@@ -286,7 +304,7 @@ void plan_tool(const struct team *t, const struct tool_def *d, struct arena *mem
 	}
 	if (d->files == TOOL_WORKSPACE && d->workspace) {
 		choose_user(&m, d->name, d->workspace);
-		show_declared(&m, d->workspace, false, "workspace", m.writable, m.nwritable);
+		show_declared(&m, d->workspace, false, "workspace", m.writable, m.nplaces);
 		add_loose(&m, arena_printf(mem, "write access to %s", d->workspace),
 			"filesystem: workspace");
 	}

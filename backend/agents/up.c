@@ -50,9 +50,9 @@ static int add_declared(struct bringing *b, struct err *e)
 	const struct agent_def *a = b->def;
 	struct mount_list *l = &b->spec.mounts;
 	const char *const *writable;
-	size_t n = ready_writable(b->team, &b->mem, &writable);
+	size_t places, n = ready_writable(b->team, &b->mem, &writable, &places);
 
-	if (mounts_add(l, MOUNT_DECLARED, a->workspace, a->workspace, false, writable, n, e))
+	if (mounts_add(l, MOUNT_DECLARED, a->workspace, a->workspace, false, writable, places, e))
 		return -1;
 	for (size_t i = 0; i < a->npaths; i++) {
 		const struct path_grant *g = &a->paths[i];
@@ -78,7 +78,13 @@ static int add_declared(struct bringing *b, struct err *e)
 	if (a->temporary &&
 		mounts_add(l, MOUNT_DECLARED, a->temporary, a->temporary, true, NULL, 0, e))
 		return -1;
-	return secrets_mounts(&a->credentials, l, e);
+	if (secrets_mounts(&a->credentials, l, e))
+		return -1;
+	for (size_t i = 0; i < a->npaths; i++)
+		for (size_t k = 0; a->paths[i].write && k < a->paths[i].protected_paths.n; k++)
+			if (mounts_pin(l, a->paths[i].path, a->paths[i].protected_paths.word[k], e))
+				return -1;
+	return 0;
 }
 
 /* What berth adds; the lane's directory must be there. */

@@ -92,7 +92,8 @@ int ready_script(const struct tool_def *d, struct mount_list *l, const char *con
 	return 0;
 }
 
-size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out)
+size_t ready_writable(
+	const struct team *t, struct arena *mem, const char *const **out, size_t *places)
 {
 	size_t n = 0, cap = t->ntools;
 	const char **list;
@@ -100,15 +101,18 @@ size_t ready_writable(const struct team *t, struct arena *mem, const char *const
 	for (size_t i = 0; i < t->nagents; i++)
 		cap += 1 + t->agents[i].npaths;
 	list = arena_array(mem, cap, sizeof *list);
-	for (size_t i = 0; i < t->nagents; i++) {
+	for (size_t i = 0; i < t->nagents; i++)
 		list[n++] = t->agents[i].workspace;
-		for (size_t k = 0; k < t->agents[i].npaths; k++)
-			if (t->agents[i].paths[k].write || t->agents[i].paths[k].final)
-				list[n++] = t->agents[i].paths[k].path;
-	}
 	for (size_t i = 0; i < t->ntools; i++)
 		if (t->tools[i].files == TOOL_WORKSPACE && t->tools[i].workspace)
 			list[n++] = t->tools[i].workspace;
+	*places = n;
+	for (size_t i = 0; i < t->nagents; i++)
+		for (size_t k = 0; k < t->agents[i].npaths; k++)
+			if (t->agents[i].paths[k].write || t->agents[i].paths[k].final)
+				list[n++] = t->agents[i].paths[k].path;
+	if (t->kind != TEAM_MASSGEN)
+		*places = n;
 	*out = list;
 	return n;
 }

@@ -27,8 +27,11 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 int ready_make(const char *workspace, struct err *e);
 
 /* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
- * The list lives in mem. */
-size_t ready_writable(const struct team *t, struct arena *mem, const char *const **out);
+ * The list lives in mem.  `*places` of them, its first, count for a workspace: all, but in MassGen's files, where a
+ * context path that can be written is often the project with the workspaces in it.  What is mounted is compared with
+ * what was opened, so a workspace that was swapped is found out. */
+size_t ready_writable(
+	const struct team *t, struct arena *mem, const char *const **out, size_t *places);
 
 /* Mount the file of a tool that has one, which nobody inside may write and who runs it can read. */
 int ready_script(const struct tool_def *d, struct mount_list *l, const char *const *writable,

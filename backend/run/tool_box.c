@@ -122,7 +122,7 @@ static int add_box_mounts(struct making *m, struct err *e)
 {
 	struct tool_box *b = m->box;
 	const char *const *writable;
-	size_t n = ready_writable(b->team, &b->mem, &writable);
+	size_t places, n = ready_writable(b->team, &b->mem, &writable, &places);
 
 	if (b->workspace && mounts_within(b->team->path, b->workspace))
 		return err_set(e, ERR_REFUSED,
@@ -131,7 +131,7 @@ static int add_box_mounts(struct making *m, struct err *e)
 			b->workspace, b->team->path, b->def->name);
 	if (b->workspace &&
 		mounts_add(&m->spec.mounts, MOUNT_DECLARED, b->workspace, b->workspace, false,
-			writable, n, e))
+			writable, places, e))
 		return -1;
 	if (b->def->script &&
 		ready_script(b->def, &m->spec.mounts, writable, n, m->spec.uid, m->spec.gid, e))

@@ -55,6 +55,7 @@ struct backend_reading {
 };
 
 static int read_own_tools(const struct reader *r, const struct node *n, void *at, struct err *e);
+static int read_servers(const struct reader *r, const struct node *n, void *at, struct err *e);
 
 enum { MODE_DOCKER }; /* of mode_words; -1: not said */
 static const char *const mode_words[] = {"docker", "local", "srt", NULL};
@@ -88,6 +89,7 @@ static const struct field backend_fields[] = {
 	{"enforce_read_before_delete", FIELD_BOOL, AT(backend_reading, read_before_delete), 0, 0,
 		NULL, NULL},
 	{"custom_tools", FIELD_NESTED, AT(backend_reading, tools), 0, 0, NULL, read_own_tools},
+	{"mcp_servers", FIELD_NESTED, 0, 0, 0, NULL, read_servers},
 	{0},
 };
 
@@ -204,6 +206,33 @@ static int read_own_tools(const struct reader *r, const struct node *n, void *at
 	return 0;
 }
 
+static bool starts_berth(const struct node *server)
+{
+	const struct node *command = node_get(server, "command");
+	const char *word = command && command->kind == NODE_SCALAR ? command->value : "";
+	const char *slash = strrchr(word, '/');
+
+	return !strcmp(slash ? slash + 1 : word, "berth");
+}
+
+/* A list, or a map of name -> server. */
+static int read_servers(const struct reader *r, const struct node *n, void *at, struct err *e)
+{
+	size_t own = 0;
+
+	(void)at;
+	(void)e;
+	for (size_t i = 0; i < n->n; i++)
+		own += n->child[i]->kind == NODE_MAP && starts_berth(n->child[i]);
+	if (n->n > own)
+		note_ignored(r, "mcp_servers", n->key_line, n->key_column,
+			own ? "MassGen starts these servers itself, on the host; berth uses none of the "
+			      "others"
+			    : "MassGen starts these servers itself, on the host; berth does not use "
+			      "them");
+	return 0;
+}
+
 /* `agent` NULL: they are everybody's. */
 static int add_tools(const struct reader *r, const struct own_tools *more, const char *agent,
 	const char *workspace, struct err *e)
@@ -314,14 +343,17 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 		a.id = arena_printf(r->mem, "agent%zu", number);
 	if (team_check_id(r->c, n, a.id, e) || team_check_image(r->c, n, b->image, e))
 		return -1;
-	if (add_tools(r, &b->tools, a.id, b->cwd, e))
-		return -1;
 	if (!b->cwd) {
+		if (b->tools.n)
+			note_ignored(r, "backend.custom_tools", n->line, n->column,
+				"not used: without backend.cwd berth serves this agent nothing");
 		note_ignored(r, "", n->line, n->column,
 			"no backend.cwd, so MassGen gives this agent no files and no commands: it needs no "
 			"container");
 		return 1;
 	}
+	if (add_tools(r, &b->tools, a.id, b->cwd, e))
+		return -1;
 	hold_writes(r, &a.backend.grants);
 	if (!b->commands)
 		note_ignored(r, "backend.enable_mcp_command_line", n->line, n->column,

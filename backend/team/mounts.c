@@ -198,6 +198,32 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 	return 0;
 }
 
+static const struct mount *find_target(const struct mount_list *l, const char *target)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->mount[i].target, target))
+			return &l->mount[i];
+	return NULL;
+}
+
+int mounts_pin(struct mount_list *l, const char *grant, const char *path, struct err *e)
+{
+	size_t top = strlen(grant);
+
+	if (!at_or_below(path, grant) || !path[top])
+		return 0;
+	for (const char *end = strchr(path + top + 1, '/'); end; end = strchr(end + 1, '/')) {
+		AUTO_FREE char *dir = xstrndup(path, (size_t)(end - path));
+		const struct mount *there = find_target(l, dir);
+
+		if (there && there->read_only)
+			return 0;
+		if (!there && mounts_add(l, MOUNT_DECLARED, dir, dir, false, NULL, 0, e))
+			return -1;
+	}
+	return 0;
+}
+
 void mounts_release(struct mount_list *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

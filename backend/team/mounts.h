@@ -45,6 +45,11 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 	bool read_only, const char *const *writable, size_t nwritable, struct err *e);
 void mounts_release(struct mount_list *l);
 
+/* For a protected path inside `grant`, which can be written: each directory that leads to it is mounted over itself.
+ * A directory that holds a mount can be renamed, and another one put in its place; one that is a mount cannot.
+ * To be called when all else is in the list: nothing becomes writable by it. */
+int mounts_pin(struct mount_list *l, const char *grant, const char *path, struct err *e);
+
 /* Is `real`, a path without links, `dir` or below it, wherever that really is?  Never below "/". */
 bool mounts_within(const char *real, const char *dir);
 

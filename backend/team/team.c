@@ -438,8 +438,26 @@ static int check_reach(const struct team *t, const struct reader *r, const char 
 		path);
 }
 
+/* MassGen's own examples let the agent write the project that holds the file: there the file is one more protected
+ * path, if it can be reached by no other name. */
+static bool protect_file(struct team *t, const struct reader *r, struct path_grant *g)
+{
+	const struct words *old = &g->protected_paths;
+	const char **word = arena_array(r->mem, old->n + 1, sizeof *word);
+	struct stat st;
+
+	if (!mounts_within(t->path, g->path) || strcmp(field_path(r, t->file), t->path) != 0 ||
+		stat(t->path, &st) || st.st_nlink != 1 || !strcmp(g->path, t->path))
+		return false;
+	if (old->n)
+		memcpy(word, old->word, old->n * sizeof *word);
+	word[old->n] = t->path;
+	g->protected_paths = (struct words){old->n + 1, word};
+	return true;
+}
+
 /* Who can write the file, or the link that leads to it, could take whatever such a file can give. */
-static int check_outside(const struct team *t, const struct reader *r, struct err *e)
+static int check_outside(struct team *t, const struct reader *r, struct err *e)
 {
 	AUTO_FREE char *copy = xstrdup(t->file), *real = realpath(dirname(copy), NULL);
 	const char *folder = real ? real : t->path;
@@ -449,10 +467,15 @@ static int check_outside(const struct team *t, const struct reader *r, struct er
 
 		if (check_reach(t, r, folder, a->workspace, a->at, e))
 			return -1;
-		for (size_t k = 0; k < a->npaths; k++)
-			if ((a->paths[k].write || a->paths[k].final) &&
-				check_reach(t, r, folder, a->paths[k].path, a->paths[k].at, e))
+		for (size_t k = 0; k < a->npaths; k++) {
+			struct path_grant *g = (struct path_grant *)(uintptr_t)&a->paths[k];
+
+			if ((!g->write && !g->final) ||
+				(t->kind == TEAM_MASSGEN && protect_file(t, r, g)))
+				continue;
+			if (check_reach(t, r, folder, g->path, g->at, e))
 				return -1;
+		}
 	}
 	for (size_t i = 0; i < t->ntools; i++) {
 		const struct tool_def *d = &t->tools[i];
@@ -506,12 +529,9 @@ static int from_tree(const struct config *c, const char *real, const char *base,
 	t->base = r.base = arena_strdup(&t->mem, massgen ? cwd : base);
 	if (massgen ? massgen_read(&r, t, e) : read_berth(&r, t, e))
 		return -1;
-	if (!t->nagents && !t->ntools && (!found || !found->n))
+	if (!t->nagents && !t->ntools && !massgen && (!found || !found->n))
 		return err_set(e, ERR_CONFIG,
-			massgen ? "%s: no agent has backend.cwd:, so MassGen gives none of them files "
-				  "or commands; there is nothing to make a container for."
-				: "%s: neither agents: nor custom_tools: says what to run.",
-			t->file);
+			"%s: neither agents: nor custom_tools: says what to run.", t->file);
 	/* With definitions missing, everything would refer to nothing. */
 	if (found && found->n)
 		return 0;

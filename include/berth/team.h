@@ -199,7 +199,8 @@ struct team {
 
 /* Read and check.  `cwd` is where MassGen's relative paths count from.  ERR_CONFIG with
  * file:line:column.  The file itself must belong to the user or root, not be writable by others and lie
- * outside everything that its agents and tools can write, for it names host paths and commands. */
+ * outside everything that its agents and tools can write, for it names host paths and commands; one of MassGen's
+ * inside a context path that can be written is a protected path of that. */
 int team_read(const char *file, const char *cwd, struct team *ret, struct err *e);
 /* The same from memory, without the check of the file's owner. */
 int team_parse(const char *name, const char *text, size_t n, const char *base, struct team *ret,

@@ -69,6 +69,28 @@ check 'whose only agent is the final one' writes a src
 rm sole.yaml
 check 'down of a file that is gone' said 0 "massgen-$p-a +down" down sole.yaml
 
+# The project that its only agent may write, with its workspace and the file itself in it.
+mkdir -p project/conf/deep project/ws && chown -R 1000:1000 project && cat >project/conf/deep/team.yaml <<YAML
+agents:
+  - {id: $p-a, backend: {cwd: project/ws, command_line_docker_image: 'box:1', command_line_docker_memory_limit: 64m,
+     enable_mcp_command_line: true, command_line_execution_mode: docker}}
+orchestrator: {context_paths: [{path: project, permission: write}]}
+YAML
+inside() { # the agent, in its project
+	"$BERTH" exec "$p-a" -- sh -c "cd $PWD/project && $1"
+}
+cp project/conf/deep/team.yaml project.yaml
+check 'up with a file inside what is written' said 0 "$p-a +up" up project/conf/deep/team.yaml
+check 'the project is written' inside 'echo x >README && mkdir conf/new && mv conf/new conf/deep/old && rmdir conf/deep/old'
+check 'the workspace, too' inside 'touch ws/x'
+check 'the file is not' bash -c '! "$BERTH" exec "$1-a" -- sh -c "echo x >>$PWD/project/conf/deep/team.yaml"' - "$p"
+for act in 'rm -f conf/deep/team.yaml' 'mv conf/deep/team.yaml x' 'mv conf old' 'mv conf/deep old' 'rm -rf conf' 'mv ws old' \
+	'echo x >new && mv -f new conf/deep/team.yaml' 'ln -f README conf/deep/team.yaml'; do
+	check "not by $act" bash -c '! "$BERTH" exec "$1-a" -- sh -c "cd $PWD/project && $2"' - "$p" "$act"
+done
+check 'it is what it was' cmp project.yaml project/conf/deep/team.yaml
+check 'down of it' said 0 "massgen-$p-a +down" down project/conf/deep/team.yaml
+
 # As in MassGen's own examples: a token that may be missing, a login that is not here, a folder that MassGen makes.
 { echo agents: && agents a && echo 'orchestrator: {agent_temporary_workspace: temporary}'; } |
 	sed 's/command_line_execution_mode/command_line_docker_credentials: {mount: [gh_config], env_vars: [BERTH_NO_TOKEN]}, &/' >lent.yaml

@@ -158,8 +158,37 @@ expect("what is done in another way than MassGen's is said",
        "on the host" in said["agents[0].backend.command_line_execution_mode"] and
        "runs no commands" in said["agents[2].backend.enable_mcp_command_line"] and
        said["agents[0].backend.type"] is None, doc)
-status, _, err = check(write("idle.yaml", "agents: [{id: a, backend: {type: openai}}]\n"))
-expect("a file without any workspace", status == 2 and "no agent has backend.cwd" in err, err)
+IDLE = "agents: [{id: a, backend: {type: openai, mcp_servers: [{name: x, command: npx}], custom_tools: [{name: [f]}]}}]\n"
+status, out, err = check(write("idle.yaml", IDLE))
+expect("a file without any workspace is valid", status == 0 and out.endswith("nothing wrong; no containers needed\n"), (out, err))
+expect("what it has is said to be used or not", "mcp_servers: MassGen starts these" in out and "custom_tools: MassGen calls these" in out, out)
+status, doc = document("idle.yaml")
+expect("and as JSON", status == 0 and doc["ok"] and not doc["definitions"], doc)
+for command, want, words in ((["up", "idle.yaml"], 0, "no agent needs a container"), (["down", "idle.yaml"], 0, ""),
+                             (["-c", "idle.yaml", "mcp"], 2, "no agent with backend.cwd"),
+                             (["-c", "idle.yaml", "mcp", "--agent", "a"], 2, "no agent a with backend.cwd")):
+    done = subprocess.run([berth, *command], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    expect(" ".join(command), done.returncode == want and words in done.stdout + done.stderr, done)
+
+# A project that its only agent may write, with the file in it: that, and what leads to it, stays where it is.
+os.makedirs("project/configs/deep", exist_ok=True)
+os.makedirs("project/ws", exist_ok=True)
+os.chmod("project/ws", 0o777)
+for d in ("project", "project/configs", "project/configs/deep"):
+    os.chmod(d, 0o755)
+write("project/configs/deep/team.yaml", """agent: {id: a, backend: {cwd: project/ws}}
+orchestrator: {context_paths: [{path: project, permission: write}]}
+""")
+status, doc = document("project/configs/deep/team.yaml")
+here = os.path.realpath("project")
+mounts = {m["source"]: (m["read_only"], m["what"]) for m in doc["definitions"][0]["mounts"]} if doc["definitions"] else {}
+expect("the file is protected in place", status == 0 and mounts.get(f"{here}/configs/deep/team.yaml") == (True, "protected"), doc)
+expect("and what leads to it cannot be moved", mounts.get(f"{here}/configs") == mounts.get(f"{here}/configs/deep") ==
+       (False, "leads to a protected path"), mounts)
+
+status, doc = document(write("limits.yaml", "gemini:\n  gemini-2.5-pro: {rpm: 2, tpm: 120000}\n  default: {rpd: 100}\n"))
+expect("rate limits are called that", status == 2 and doc["kind"] == "rate limits" and
+       "it is not a team file" in doc["problems"][0]["problem"], doc)
 
 # Who can write what another one sees has the other's egress, too.
 for d in ("shared", "apart", "own"):

@@ -108,9 +108,59 @@ static void test_within(void **state)
 	assert_true(mounts_within(deep, new)); /* where it will be */
 }
 
+/* What leads to a protected path is mounted, as far as nothing read-only holds it in place, and becomes no more
+ * writable by that. */
+static void test_pins(void **state)
+{
+	static const struct {
+		const char *mounted; /* read-only, relative to the grant; NULL: nothing */
+		const char *path;
+		const char *pins[3];
+	} table[] = {
+		{NULL, "work/a/b/file", {"work/a", "work/a/b"}},
+		{NULL, "work/file", {NULL}},
+		{NULL, "work", {NULL}},
+		{"work/a", "work/a/b/file", {NULL}},
+		{"work/a/b", "work/a/b/file", {"work/a"}},
+	};
+	char grant[256];
+
+	(void)state;
+	snprintf(grant, sizeof grant, "%s/real/home/work", top);
+	assert_int_equal(mkdir("real/home/work/a", 0700) | mkdir("real/home/work/a/b", 0700), 0);
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct mount_list l = {0};
+		struct err e = ERR_INIT;
+		char path[256];
+		size_t n = 0;
+
+		assert_int_equal(
+			mounts_add(&l, MOUNT_DECLARED, grant, grant, false, NULL, 0, &e), 0);
+		snprintf(path, sizeof path, "%s/real/home/%s", top,
+			table[i].mounted ? table[i].mounted : "");
+		if (table[i].mounted)
+			assert_int_equal(
+				mounts_add(&l, MOUNT_DECLARED, path, path, true, NULL, 0, &e), 0);
+		n = l.n;
+		snprintf(path, sizeof path, "%s/real/home/%s", top, table[i].path);
+		if (mounts_pin(&l, grant, path, &e))
+			fail_msg("%s", e.msg);
+		for (size_t k = 0; k < COUNT(table->pins) && table[i].pins[k]; k++, n++) {
+			snprintf(path, sizeof path, "%s/real/home/%s", top, table[i].pins[k]);
+			assert_true(n < l.n);
+			assert_string_equal(l.mount[n].target, path);
+			assert_false(l.mount[n].read_only);
+		}
+		assert_int_equal(l.n, n);
+		mounts_release(&l);
+	}
+	assert_int_equal(rmdir("real/home/work/a/b") | rmdir("real/home/work/a"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_mount_links),
 		cmocka_unit_test(test_within),
 	};

@@ -460,7 +460,6 @@ static void test_massgen_misspelt(void **state)
 		"unknown key \"command_line_docker_gpu\"");
 	refuse_team("agent:\n  id: a\n  backend: {cwd: w, command_line_exec_mode: docker}\n",
 		"did you mean command_line_execution_mode?");
-	refuse_team("agents: [{id: a}]\n", "no agent has backend.cwd:");
 	refuse_team("agents: [{backend: {cwd: w}}, {id: agent1, backend: {cwd: w}}]\n",
 		"agent1 is used twice");
 	refuse_team(
@@ -703,9 +702,7 @@ static void test_outside(void **state)
 		{"custom_tools:\n  x: {image: i, script: s, isolation: {filesystem: workspace, workspace: .}}\n",
 			":2:3: "},
 		{"agent:\n  id: a\n  backend: {cwd: .}\n", "holds this file"},
-		{"agents: [{backend: {cwd: w}}, {backend: {cwd: w}}]\n"
-		 "orchestrator: {context_paths: [{path: ., permission: write}]}\n",
-			":2:"},
+		{"agents: [{backend: {cwd: .}}, {backend: {cwd: w}}]\n", "holds this file"},
 	};
 	char dir[] = "/tmp/berth-team-XXXXXX", file[64], sub[64], link[64];
 	struct team t;
@@ -742,6 +739,76 @@ static void test_outside(void **state)
 	unlink(file);
 	rmdir(sub);
 	rmdir(dir);
+}
+
+/* MassGen's agents may write the project that holds the file: the file itself is protected, unless it has another
+ * name, by which it could be changed. */
+static void test_protected_in_place(void **state)
+{
+	static const char *const text =
+		"agents: [{backend: {cwd: w}}, {backend: {cwd: v}}]\n"
+		"orchestrator: {context_paths: [{path: ., permission: write, protected_paths: [keep]}]}\n";
+	char dir[] = "/tmp/berth-team-XXXXXX", sub[64], file[80], other[64];
+	struct team t;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(sub, sizeof sub, "%s/deep", dir);
+	snprintf(file, sizeof file, "%s/deep/team.yaml", dir);
+	snprintf(other, sizeof other, "%s/other.yaml", dir);
+	assert_int_equal(mkdir(sub, 0755), 0);
+	write_text(file, text);
+	if (team_read(file, dir, &t, &e))
+		fail_msg("%s", e.msg);
+	for (size_t i = 0; i < 2; i++) {
+		const struct path_grant *g = t.agents[i].paths;
+
+		assert_true(g->final);
+		assert_int_equal(g->protected_paths.n, 2);
+		assert_string_equal(g->protected_paths.word[1], file);
+	}
+	team_release(&t);
+	assert_int_equal(symlink(file, other), 0);
+	assert_int_equal(team_read(other, dir, &t, &e), -1);
+	assert_non_null(strstr(e.msg, "holds this file"));
+	assert_int_equal(unlink(other) | symlink("deep", other), 0);
+	snprintf(other, sizeof other, "%s/other.yaml/team.yaml", dir);
+	assert_int_equal(team_read(other, dir, &t, &e), -1);
+	snprintf(other, sizeof other, "%s/other.yaml", dir);
+	assert_int_equal(unlink(other) | link(file, other), 0);
+	assert_int_equal(team_read(file, dir, &t, &e), -1);
+	assert_non_null(strstr(e.msg, "holds this file"));
+	assert_int_equal(unlink(other) | unlink(file) | rmdir(sub) | rmdir(dir), 0);
+}
+
+/* An agent without cwd needs no container, and what else it has is said to be used or not. */
+static void test_massgen_without_files(void **state)
+{
+	struct team t;
+
+	(void)state;
+	parse_team("agents:\n"
+		   "  - id: a\n"
+		   "    backend:\n"
+		   "      mcp_servers: [{name: x, command: npx}]\n"
+		   "      custom_tools: {own: {image: i, command: [x]}}\n"
+		   "  - {id: b, backend: {mcp_servers: {m: {command: /usr/bin/berth}}}}\n"
+		   "  - {id: c, backend: {mcp_servers: [{command: berth}, {command: berth2}]}}\n"
+		   "  - {id: d}\n",
+		&t);
+	assert_int_equal(t.nagents + t.ntools, 0);
+	assert_int_equal(t.nignored, 7);
+	assert_string_equal(t.ignored[0].key, "agents[0].backend.mcp_servers");
+	assert_non_null(strstr(t.ignored[0].why, "does not use them"));
+	assert_string_equal(t.ignored[1].key, "agents[0].backend.custom_tools");
+	assert_non_null(strstr(t.ignored[1].why, "not used"));
+	assert_string_equal(t.ignored[2].key, "agents[0]");
+	assert_string_equal(t.ignored[3].key, "agents[1]");
+	assert_string_equal(t.ignored[4].key, "agents[2].backend.mcp_servers");
+	assert_non_null(strstr(t.ignored[4].why, "none of the others"));
+	team_release(&t);
+	refuse_team("custom_tools: {}\n", "says what to run");
 }
 
 /* The shipped examples are right. */
@@ -792,6 +859,8 @@ int main(void)
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_climbing),
 		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_protected_in_place),
+		cmocka_unit_test(test_massgen_without_files),
 		cmocka_unit_test(test_examples),
 	};
 

@@ -350,6 +350,8 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		for (size_t i = 0; i < crew.n; i++)
 			print_up(&crew.work[i]);
 	}
+	if (!crew.n && !cli_flag(c, "json"))
+		printf("%s: no agent needs a container\n", c->argv[0]);
 	rc = tell_failures(&crew);
 	rc = rc ? rc : cli_finish();
 	free(crew.work);

@@ -92,6 +92,28 @@ static void check_team_file(struct config *c, struct findings *f)
 		}
 }
 
+/* PROVIDER: {MODEL: {rpm: ..., tpm: ..., rpd: ...}} and nothing else. */
+static bool is_rate_limits(const struct node *root)
+{
+	size_t models = 0;
+
+	for (size_t i = 0; i < root->n; i++)
+		for (size_t k = 0; k < root->child[i]->n; k++) {
+			const struct node *model = root->child[i]->child[k];
+
+			for (size_t j = 0; j < model->n; j++) {
+				const char *key = model->child[j]->key;
+
+				if (!key ||
+					(strcmp(key, "rpm") && strcmp(key, "tpm") &&
+						strcmp(key, "rpd")))
+					return false;
+				models += !j;
+			}
+		}
+	return models > 0;
+}
+
 /* Kinds of files are told apart by a key that only one of them has; the last fits all. */
 static const struct {
 	const char *key, *kind;
@@ -186,10 +208,18 @@ int cli_config_check(const struct cli *cli, const struct settings *unused, struc
 		while (*kinds[k].key && !node_get(c.root, kinds[k].key))
 			k++;
 		f.kind = kinds[k].kind;
-		if (*kinds[k].key || is_settings_file(c.root))
+		if (!*kinds[k].key && is_rate_limits(c.root)) {
+			f.kind = "rate limits";
+			err_set(&why, ERR_USAGE,
+				"%s holds the rate limits of models, which MassGen keeps itself: it is not a "
+				"team file, and berth does not use it.",
+				file);
+			findings_add(&f, &why);
+		} else if (*kinds[k].key || is_settings_file(c.root)) {
 			kinds[k].check(&c, &f);
-		else
+		} else {
 			check_part(&c, &f);
+		}
 	}
 	rc = findings_conclude(cli, &f, file);
 	config_release(&c);

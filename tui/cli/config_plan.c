@@ -313,6 +313,7 @@ int findings_conclude(const struct cli *cli, const struct findings *f, const cha
 	if (f->has_team)
 		findings_print(f, cli_flag(cli, "verbose"));
 	if (!worst)
-		printf("%s: %s, nothing wrong\n", text_clean(shown, sizeof shown, file), f->kind);
+		printf("%s: %s, nothing wrong%s\n", text_clean(shown, sizeof shown, file), f->kind,
+			f->has_team && !f->nplans ? "; no containers needed" : "");
 	return worst ? worst : cli_finish();
 }

@@ -62,6 +62,11 @@ static const struct agent_def *choose_agent(
 
 	if (!id && t->nagents == 1)
 		return &t->agents[0];
+	if (t->kind == TEAM_MASSGEN && (id ? !team_agent(t, id) : !t->nagents))
+		return err_null(err_set(e, ERR_USAGE,
+			"%s has no agent%s%.64s with backend.cwd, so there are no files or commands to "
+			"serve.",
+			t->file, id ? " " : "", id ? id : ""));
 	if (!id)
 		return err_null(err_set(e, ERR_USAGE,
 			"%s defines %zu agents; say which one this server is for: --agent ID.",
