@@ -72,7 +72,9 @@ int tool_run_tool(struct call *c, struct err *e)
 		verb_word(&w, "--timeout");
 		verb_word(&w, arena_printf(&c->mem, "%lld", (long long)timeout));
 	}
-	if (d->files == TOOL_WORKSPACE && !d->workspace) {
+	if (d->files == TOOL_WORKSPACE &&
+		(!d->workspace ||
+			(o->agent->runs[0] && !strcmp(d->workspace, o->agent->workspace)))) {
 		verb_word(&w, "--workspace");
 		verb_word(&w, o->agent->workspace);
 	}

@@ -192,6 +192,15 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 	read_lists(text.s, &l);
 	if (save)
 		take_save(&l, save);
+	/* Files would be changed here, and commands would run there. */
+	if (q->def && q->def->runs[0] && l.nwritable &&
+		strcmp(l.writable[0], q->def->workspace) != 0) {
+		err_set(e, ERR_CONFLICT,
+			"%s is up with the workspace %s, of another run of MassGen than %s: `berth up` with "
+			"its file follows.",
+			container, l.writable[0], q->def->workspace);
+		goto out;
+	}
 	if (q->def)
 		take_definition(q->def, &l);
 	act.endpoint = l.endpoint;

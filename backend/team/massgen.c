@@ -7,7 +7,7 @@
  * is not in the table, or any key that is one or two letters from a known one or shortens its words,
  * is an error: MassGen itself would ignore a misspelt limit without a word.  Everything else is
  * MassGen's own business, ignored and listed; so is an agent without backend.cwd, which has no
- * container in MassGen either.  command_line_execution_mode may say anything that MassGen knows:
+ * container in MassGen either.  Where a run of MassGen exists, the workspaces are its (massgen_runs.c).  command_line_execution_mode may say anything that MassGen knows:
  * an agent with a workspace gets a container, for berth runs no command of an agent on the host.
  * Commands end with MassGen's own time at the latest (timeout_settings), and a map custom_tools: is of
  * containers, as in berth's files.  A context path with `permission: write` is read-only in MassGen while agents coordinate and writable
@@ -15,10 +15,13 @@
  * team_final names.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/mem.h>
 
+#include "team/mounts.h"
 #include "team/team_forms.h"
 
 #define IGNORED_MAX 1024
@@ -328,9 +331,36 @@ static void join_grants(const struct reader *r, const struct grants *a, const st
 	out->paths = all;
 }
 
+/* Which directory it is, and why. */
+static void note_place(const struct reader *r, const struct node *n, const char *own,
+	const struct massgen_place *p)
+{
+	const struct node *at = node_get(node_get(n, "backend"), "cwd");
+	const char *why;
+
+	if (p->unclear)
+		why = arena_printf(r->mem,
+			"the workspace is %s; MassGen's newest run has it in one of %s*, whose names do not "
+			"say in which: --workspace DIR does",
+			own, p->prefix[1]);
+	else if (p->found)
+		why = arena_printf(r->mem, "the workspace is %s, of MassGen's newest run%s",
+			p->found,
+			p->by_order
+				? "; that it is this agent's, only the order says in which they were made"
+				: "");
+	else
+		why = arena_printf(r->mem,
+			"the workspace is %s until MassGen has run, which moves it to %sID with a new ID for "
+			"each run",
+			own, p->prefix[1]);
+	note_ignored(r, "backend.cwd", at->key_line, at->key_column, why);
+}
+
 /* 1: it needs no container, and is left out. */
 static int read_agent(struct reader *r, const struct node *n, size_t number,
-	const struct backend_reading *shared, struct agent_def *out, struct err *e)
+	const struct backend_reading *shared, const struct massgen_place *place,
+	struct agent_def *out, struct err *e)
 {
 	struct massgen_agent a = {.backend = {.mode = -1,
 					  .memory = agent_limits.memory_bytes,
@@ -352,6 +382,9 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 			"container");
 		return 1;
 	}
+	note_place(r, n, b->cwd, place);
+	if (place->found)
+		a.backend.cwd = place->found;
 	if (add_tools(r, &b->tools, a.id, b->cwd, e))
 		return -1;
 	hold_writes(r, &a.backend.grants);
@@ -369,6 +402,7 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 			: b->sudo ? MASSGEN_IMAGE_SUDO
 				  : MASSGEN_IMAGE,
 		.workspace = b->cwd,
+		.runs = {place->prefix[0], place->prefix[1]},
 		.temporary = b->temporary ? b->temporary : shared->temporary,
 		.snapshots = b->snapshots ? b->snapshots : shared->snapshots,
 		.limits = agent_limits,
@@ -422,21 +456,49 @@ static int read_whole_run(struct reader *r, const struct node *root, struct err 
 		: 0;
 }
 
+/* The workspaces of a run, and what that has moved besides. */
+static struct massgen_place *follow_run(const struct reader *r, const struct node *const *agent,
+	size_t n, struct backend_reading *shared)
+{
+	struct massgen_place *places = arena_array(r->mem, n, sizeof *places);
+	const struct node *temporary =
+		node_get(node_get(r->c->root, "orchestrator"), "agent_temporary_workspace");
+
+	for (size_t i = 0; i < n; i++) {
+		const struct node *cwd = node_get(node_get(agent[i], "backend"), "cwd");
+
+		places[i] = (struct massgen_place){
+			.cwd = cwd && cwd->kind == NODE_SCALAR && *cwd->value ? cwd->value : NULL};
+	}
+	massgen_find_runs(r, places, n);
+	for (size_t i = 0; i < n; i++) {
+		const char *moved = places[i].found && shared->temporary
+			? massgen_moved(r, temporary->value, ".massgen")
+			: NULL;
+
+		if (moved && !access(moved, F_OK))
+			shared->temporary = moved;
+	}
+	return places;
+}
+
 static int read_agents(struct reader *r, const struct node *single, const struct node *list,
-	const struct backend_reading *shared, struct err *e)
+	struct backend_reading *shared, struct err *e)
 {
 	struct gathering *g = r->ctx;
 	struct team *t = g->team;
 	size_t n = single ? 1 : list->n, made = 0;
 	struct agent_def *def = arena_array(r->mem, n, sizeof *def);
+	const struct node *const *all = single ? &single : (const struct node *const *)list->child;
+	const struct massgen_place *places = follow_run(r, all, n, shared);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct node *at = single ? single : list->child[i];
+		const struct node *at = all[i];
 		int rc;
 
 		g->path = single ? "agent" : arena_printf(r->mem, "agents[%zu]", i);
 		g->known = agent_fields;
-		rc = read_agent(r, at, i + 1, shared, &def[made], e);
+		rc = read_agent(r, at, i + 1, shared, &places[i], &def[made], e);
 		if (rc < 0 && field_go_on(r, e))
 			return -1;
 		if (rc)
@@ -486,6 +548,35 @@ int massgen_read(const struct reader *from, struct team *t, struct err *e)
 	t->ntools = g.ntools;
 	t->ignored = g.ignored;
 	t->nignored = g.nignored;
+	return 0;
+}
+
+int team_workspace(struct team *t, const char *id, const char *dir, struct err *e)
+{
+	struct agent_def *a = (struct agent_def *)(uintptr_t)team_agent(t, id);
+	AUTO_FREE char *real = realpath(dir, NULL);
+	const char *old;
+
+	if (t->kind != TEAM_MASSGEN)
+		return err_set(e, ERR_USAGE,
+			"%s is not MassGen's: the workspace of an agent is what the file says.",
+			t->file);
+	if (!a)
+		return err_set(
+			e, ERR_USAGE, "%s makes no container for an agent %.64s.", t->file, id);
+	if (!real || !massgen_is_run(a->runs, real) || mounts_within(t->path, real))
+		return err_set(e, ERR_USAGE,
+			"%.512s is not a workspace that a run of MassGen has for the agent %s: expected "
+			"%s and 8 hex digits.",
+			dir, id, a->runs[1]);
+	old = a->workspace;
+	a->workspace = arena_strdup(&t->mem, real);
+	for (size_t i = 0; i < t->ntools; i++) {
+		struct tool_def *d = (struct tool_def *)(uintptr_t)&t->tools[i];
+
+		if (d->workspace && !strcmp(d->workspace, old))
+			d->workspace = a->workspace;
+	}
 	return 0;
 }
 

@@ -85,6 +85,22 @@ int team_check_owner(const char *file, struct err *e);
 /* A note for each agent with egress that shares what can be written. */
 void team_note_shared(struct team *t);
 
+struct massgen_place {
+	const char *cwd; /* as the file has it; NULL: none */
+	const char *prefix
+		[2]; /* absolute, up to the id: with the agent's name for it, and as later versions shorten that */
+	const char *found; /* of the newest run; NULL: there is none, or it is */
+	bool unclear;      /* which of several it is */
+	bool by_order;     /* whose it is, only their order says */
+};
+
+/* The workspaces of the newest run, for the agents of a file, in its order. */
+void massgen_find_runs(const struct reader *r, struct massgen_place *places, size_t n);
+/* Is this path of such a workspace?  Absolute, without links. */
+bool massgen_is_run(const char *const prefix[2], const char *path);
+/* Where MassGen moves a path of its file to. */
+const char *massgen_moved(const struct reader *r, const char *path, const char *below);
+
 int massgen_read(const struct reader *r, struct team *t, struct err *e);
 
 #endif

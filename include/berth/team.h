@@ -109,6 +109,7 @@ struct agent_def {
 	const char *container; /* "berth-ID" or "massgen-ID" */
 	const char *image;
 	const char *workspace; /* absolute; read-write at the same path */
+	const char *runs[2];   /* MassGen: its runs have it at one of these and an id; NULL */
 	const char *bound;     /* "task:ID" or "project:NAME", which that is; NULL: a directory */
 	const char *temporary; /* other agents' outputs, read-only; NULL */
 	const char *snapshots; /* MassGen's snapshot_storage; NULL */
@@ -227,6 +228,9 @@ void team_release(struct team *t);
 
 /* From here on this agent is MassGen's final one: what the file lets that one write it may.  ERR_USAGE. */
 int team_final(struct team *t, const char *id, struct err *e);
+
+/* MassGen's: the agent's workspace is that of another run than the newest one.  ERR_USAGE. */
+int team_workspace(struct team *t, const char *id, const char *dir, struct err *e);
 
 const struct agent_def *team_agent(const struct team *t, const char *id);
 const struct tool_def *team_tool(const struct team *t, const char *name);

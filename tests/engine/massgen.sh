@@ -91,6 +91,39 @@ done
 check 'it is what it was' cmp project.yaml project/conf/deep/team.yaml
 check 'down of it' said 0 "massgen-$p-a +down" down project/conf/deep/team.yaml
 
+# A run of MassGen's moves the workspaces; the newest is followed, or the one that is named.
+{ echo agents: && agents a b; } >run.yaml
+runs=$PWD/.massgen/workspaces
+mkdir -p "$runs" && mkdir "$runs"/{a,b}_{11111111,22222222} && chown -R 1000:1000 .massgen
+born() { # ID: to the nanosecond, where the file system knows
+	local at
+	at=$(stat -c %w "$runs/a_$1")
+	[ "$at" != - ] || at=$(stat -c %y "$runs/a_$1")
+	echo "$at"
+}
+while [ "$(born 22222222)" = "$(born 11111111)" ]; do # the newer one is made again until it is
+	rmdir "$runs"/{a,b}_22222222 && mkdir "$runs"/{a,b}_22222222 && chown 1000:1000 "$runs"/*
+done
+touch "$runs"/a_{11111111,22222222}/here
+check 'check says which directory it is' said 0 "cwd: the workspace is $runs/a_22222222, of MassGen's newest run" config check run.yaml
+check 'up with another one' said 0 "$p-a +up" up --workspace "$p-a=$runs/a_11111111" --workspace "$p-b=$runs/b_11111111" run.yaml
+check 'which is mounted' "$BERTH" exec "$p-a" -- test -e "$runs/a_11111111/here"
+export p BERTH
+call() { # ARGUMENTS...: what berth mcp answers to one command
+	printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}' \
+		'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute_command","arguments":{"command":"pwd; ls"}}}' |
+		"$BERTH" -c run.yaml mcp --agent "$p-a" "$@" >out 2>&1
+	cat out
+}
+check 'mcp of that run' bash -c "$(declare -f call); call --workspace '$runs/a_11111111' | grep -q 'a_11111111.*here'"
+check 'mcp of the newest is told that it is not up' bash -c "$(declare -f call); call | grep -q 'of another run of MassGen than $runs/a_22222222'"
+check 'up follows' said 0 "$p-a +recreated" up run.yaml
+check 'and mcp works' bash -c "$(declare -f call); call | grep -q 'a_22222222.*here'"
+check 'one that is no run' said 2 'is not a workspace that a run of MassGen has' up --workspace "$p-a=$PWD/b" run.yaml
+check 'whose it is must be said' said 2 'say whose it is' up --workspace "$PWD/b" run.yaml
+check 'down of them' said 0 "massgen-$p-b +down" down run.yaml
+rm -r .massgen run.yaml
+
 # As in MassGen's own examples: a token that may be missing, a login that is not here, a folder that MassGen makes.
 { echo agents: && agents a && echo 'orchestrator: {agent_temporary_workspace: temporary}'; } |
 	sed 's/command_line_execution_mode/command_line_docker_credentials: {mount: [gh_config], env_vars: [BERTH_NO_TOKEN]}, &/' >lent.yaml

@@ -6,6 +6,7 @@ What is imitated is massgen/mcp_tools/client.py and security.py (v0.1.x), and th
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -31,9 +32,9 @@ with open("massgen.yaml", "w", encoding="utf-8") as f:
 class Session:
     """A client that asks one after the other, with ids from 0, and keeps what comes too late apart."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.last, self.late = -1, []
-        self.server = subprocess.Popen([BERTH, "-c", "massgen.yaml", "mcp", "--agent", "agent_a"], stdin=subprocess.PIPE,
+        self.server = subprocess.Popen([BERTH, "-c", "massgen.yaml", "mcp", "--agent", "agent_a", *options], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV)
 
     def say(self, **message):
@@ -108,6 +109,31 @@ def _():
     got = s.ask("tools/call", {"name": "get_file_info", "arguments": {"path": "ones"}})["result"]
     assert not got.get("isError") and not s.late
     assert s.end() == 0
+
+
+@case("a run of MassGen's moves the workspace: the newest is served, or the one that is named")
+def _():
+    runs = [os.path.join(os.getcwd(), f".massgen/workspaces/workspace_{n:08x}") for n in (1, 2)]
+    for i, run in enumerate(runs):
+        os.makedirs(run)
+        while i and subprocess.check_output(["stat", "-c", "%w%y", runs[0]]) == subprocess.check_output(["stat", "-c", "%w%y", run]):
+            os.rmdir(run)
+            os.mkdir(run)
+        if os.getuid() == 0:
+            os.chown(run, 1000, 1000)
+    for i, options in ((1, ()), (0, ("--workspace", runs[0])), (1, ("--workspace", f"agent_a={runs[1]}"))):
+        s = Session(*options).connect()
+        got = s.ask("tools/call", {"name": "write_file", "arguments": {"path": "a.txt", "content": str(i)}})["result"]
+        assert not got.get("isError"), got
+        assert s.end() == 0
+        with open(f"{runs[i]}/a.txt", encoding="utf-8") as text:
+            assert text.read() == str(i)
+        os.remove(f"{runs[i]}/a.txt")
+    for wrong in (WS, f"agent_b={runs[0]}", f"{runs[0]}/..", "/etc"):
+        done = subprocess.run([BERTH, "-c", "massgen.yaml", "mcp", "--agent", "agent_a", "--workspace", wrong], env=ENV,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 2 and "is not a workspace that a run of MassGen has for the agent agent_a" in done.stderr, done
+    shutil.rmtree(".massgen")
 
 
 @case("the entries for it name what its allow-list needs")

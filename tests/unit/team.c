@@ -1,4 +1,5 @@
 /* team.c - team files: both forms, defaults, and every way to get them wrong. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -235,7 +236,7 @@ static void test_massgen(void **state)
 	assert_int_equal(a->npaths, 1);
 	assert_string_equal(t.agents[1].image, "massgen/mcp-runtime-sudo:latest");
 	assert_int_equal(t.agents[1].network, NET_NONE);
-	assert_int_equal(t.nignored, 6);
+	assert_int_equal(t.nignored, 8);
 	assert_string_equal(t.ignored[0].key, "ui");
 	assert_string_equal(t.ignored[1].key, "agents[0].backend.type");
 	assert_string_equal(t.ignored[3].key, "agents[0].backend.command_line_srt_read_mode");
@@ -266,13 +267,15 @@ static void test_massgen_as_it_is(void **state)
 	assert_string_equal(t.agents[1].id, "agent3");
 	assert_true(t.agents[1].commands);
 	assert_string_equal(t.agents[2].credentials.from_file.word[0], "KEY");
-	assert_int_equal(t.nignored, 4);
-	assert_string_equal(t.ignored[0].key, "agents[0].backend.enable_mcp_command_line");
-	assert_string_equal(t.ignored[1].key, "agents[1].backend.type");
-	assert_null(t.ignored[1].why);
-	assert_string_equal(t.ignored[2].key, "agents[1]");
-	assert_string_equal(t.ignored[3].key, "agents[2].backend.command_line_execution_mode");
-	assert_non_null(strstr(t.ignored[3].why, "on the host"));
+	assert_int_equal(t.nignored, 7);
+	assert_string_equal(t.ignored[0].key, "agents[0].backend.cwd");
+	assert_string_equal(t.ignored[1].key, "agents[0].backend.enable_mcp_command_line");
+	assert_string_equal(t.ignored[2].key, "agents[1].backend.type");
+	assert_null(t.ignored[2].why);
+	assert_string_equal(t.ignored[3].key, "agents[1]");
+	assert_string_equal(t.ignored[4].key, "agents[2].backend.cwd");
+	assert_string_equal(t.ignored[5].key, "agents[2].backend.command_line_execution_mode");
+	assert_non_null(strstr(t.ignored[5].why, "on the host"));
 	team_release(&t);
 }
 
@@ -388,8 +391,8 @@ static void test_massgen_tools(void **state)
 	assert_int_equal(team_tool(&t, "own")->command.n, 1);
 	assert_int_equal(t.agents[0].limits.timeout_s, 300);
 	assert_string_equal(t.ignored[0].key, "timeout_settings.initial_round");
-	assert_string_equal(t.ignored[2].key, "agents[1].backend.custom_tools");
-	assert_non_null(strstr(t.ignored[2].why, "on the host"));
+	assert_string_equal(t.ignored[3].key, "agents[1].backend.custom_tools");
+	assert_non_null(strstr(t.ignored[3].why, "on the host"));
 	team_release(&t);
 	refuse_team("agents: [{backend: {cwd: a, custom_tools: {x: {image: i, command: [x]}}}}]\n"
 		    "custom_tools: {x: {image: i, command: [x]}}\n",
@@ -811,6 +814,111 @@ static void test_massgen_without_files(void **state)
 	refuse_team("custom_tools: {}\n", "says what to run");
 }
 
+/* A directory, younger than the one before. */
+static void make_younger(const char *path)
+{
+	static struct statx_timestamp last;
+	struct statx st;
+
+	for (;;) {
+		assert_int_equal(mkdir(path, 0755), 0);
+		assert_int_equal(statx(AT_FDCWD, path, 0, STATX_BTIME | STATX_MTIME, &st), 0);
+		if (!(st.stx_mask & STATX_BTIME))
+			st.stx_btime = st.stx_mtime;
+		if (st.stx_btime.tv_sec != last.tv_sec || st.stx_btime.tv_nsec != last.tv_nsec)
+			break;
+		assert_int_equal(rmdir(path), 0);
+	}
+	last = st.stx_btime;
+}
+
+/* Agents a, b, ... of these workspaces; what is said of each comes first. */
+static void expect_runs(
+	const char *text, const char *dir, const char *const *workspace, const char *why)
+{
+	struct team t;
+	struct err e = ERR_INIT;
+
+	if (team_parse("t", text, strlen(text), dir, &t, &e))
+		fail_msg("%s", e.msg);
+	for (size_t i = 0; i < t.nagents; i++) {
+		const char *is = t.agents[i].workspace;
+
+		if (strncmp(is, dir, strlen(dir)) || strcmp(is + strlen(dir) + 1, workspace[i]))
+			fail_msg("%s, expected %s", is, workspace[i]);
+	}
+	assert_string_equal(t.ignored[0].key, "agents[0].backend.cwd");
+	if (!strstr(t.ignored[0].why, why))
+		fail_msg("expected \"%s\" in \"%s\"", why, t.ignored[0].why);
+	team_release(&t);
+}
+#define RUNS(text, why, ...) expect_runs(text, dir, (const char *const[]){__VA_ARGS__}, why)
+
+static void test_massgen_runs(void **state)
+{
+	static const char two
+		[] = "agents: [{id: a, backend: {cwd: workspace1, enable_mcp_command_line: true}}, "
+		     "{id: b, backend: {cwd: workspace2}}]\n"
+		     "orchestrator: {agent_temporary_workspace: temp}\n",
+	     other[] = "agents: [{id: a, backend: {cwd: .massgen/ws/, custom_tools: {x: {image: i, "
+		       "command: [x], isolation: {filesystem: workspace}}}}}]\n";
+	static const char *const odd[] = {"workspace1_0000000", "workspace1_000000001",
+		"workspace1_0000000G", "workspace1", "workspace1_0000000A"};
+	char dir[] = "/tmp/berth-team-XXXXXX", path[128];
+	struct team t;
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(chdir(dir) | mkdir(".massgen", 0755) | mkdir(".massgen/workspaces", 0755) |
+			mkdir(".massgen/temp", 0755) | chdir(".massgen/workspaces"),
+		0);
+	for (size_t i = 0; i < COUNT(odd); i++)
+		assert_int_equal(mkdir(odd[i], 0755), 0);
+	write_text("workspace1_00000001", "");
+	assert_int_equal(symlink("workspace1", "workspace1_00000002"), 0);
+	RUNS(two, "until MassGen has run", "workspace1", "workspace2");
+	/* As far as 0.1.12: one id for all. */
+	make_younger("workspace2_ffffffff");
+	make_younger("workspace1_ffffffff");
+	make_younger("workspace1_0a1b2c3d");
+	make_younger("workspace2_0a1b2c3d");
+	RUNS(two, "of MassGen's newest run", ".massgen/workspaces/workspace1_0a1b2c3d",
+		".massgen/workspaces/workspace2_0a1b2c3d");
+	assert_int_equal(team_parse("t", two, strlen(two), dir, &t, &e), 0);
+	snprintf(path, sizeof path, "%s/.massgen/temp", dir);
+	assert_string_equal(t.agents[0].temporary, path);
+	/* Another run than the newest. */
+	assert_int_equal(team_workspace(&t, "a", "workspace1_ffffffff", &e), 0);
+	assert_non_null(strstr(t.agents[0].workspace, "/workspace1_ffffffff"));
+	for (size_t i = 0; i < COUNT(odd); i++)
+		assert_int_equal(team_workspace(&t, "a", odd[i], &e), -1);
+	assert_int_equal(team_workspace(&t, "a", "workspace2_ffffffff", &e), -1);
+	assert_int_equal(team_workspace(&t, "a", "workspace1_00000002", &e), -1);
+	assert_int_equal(team_workspace(&t, "a", "..", &e), -1);
+	assert_int_equal(team_workspace(&t, "c", "workspace1_ffffffff", &e), -1);
+	assert_int_equal(e.kind, ERR_USAGE);
+	team_release(&t);
+	/* Later: an id for each, no number, in the order of the file. */
+	make_younger("workspace_bbbbbbbb");
+	RUNS(two, "in one of", "workspace1", "workspace2");
+	make_younger("workspace_aaaaaaaa");
+	RUNS(two, "only the order says", ".massgen/workspaces/workspace_bbbbbbbb",
+		".massgen/workspaces/workspace_aaaaaaaa");
+	/* What is below .massgen/ already only gets the id; tools of the agent follow. */
+	assert_int_equal(mkdir("../ws_zz", 0755), 0);
+	make_younger("../ws_12345678");
+	RUNS(other, "of MassGen's newest run", ".massgen/ws_12345678");
+	assert_int_equal(team_parse("t", other, strlen(other), dir, &t, &e), 0);
+	assert_string_equal(t.tools[0].workspace, t.agents[0].workspace);
+	make_younger("../ws_87654321");
+	assert_int_equal(team_workspace(&t, "a", "../ws_87654321", &e), 0);
+	assert_string_equal(t.tools[0].workspace, t.agents[0].workspace);
+	team_release(&t);
+	snprintf(path, sizeof path, "rm -rf %s", dir);
+	assert_int_equal(chdir("/") | system(path), 0);
+}
+
 /* The shipped examples are right. */
 static void test_examples(void **state)
 {
@@ -861,6 +969,7 @@ int main(void)
 		cmocka_unit_test(test_outside),
 		cmocka_unit_test(test_protected_in_place),
 		cmocka_unit_test(test_massgen_without_files),
+		cmocka_unit_test(test_massgen_runs),
 		cmocka_unit_test(test_examples),
 	};
 

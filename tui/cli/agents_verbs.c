@@ -318,7 +318,8 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		return -1;
 	}
 	free(cwd);
-	if (cli_value(c, "final") && team_final(&team, cli_value(c, "final"), e)) {
+	if ((cli_value(c, "final") && team_final(&team, cli_value(c, "final"), e)) ||
+		cli_run_workspaces(c, &team, team.nagents == 1 ? team.agents[0].id : NULL, e)) {
 		team_release(&team);
 		return -1;
 	}

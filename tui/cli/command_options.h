@@ -158,6 +158,8 @@ static const struct cli_option up_options[] = {
 	{0, "create", NULL, "create workspaces that do not exist"},
 	{0, "final", "AGENT",
 		"MassGen's final agent: alone of several it may write to context paths"},
+	{0, "workspace", "[AGENT=]DIR",
+		"an agent's workspace in a MassGen run (default: in the newest); repeatable"},
 	JSON,
 	{0},
 };

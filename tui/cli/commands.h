@@ -418,6 +418,7 @@ static const struct cli_option mcp_options[] = {
 	{0, "allow-changes", NULL,
 		"with --operator: it may ask for changes, each in an open console"},
 	{0, "tools", "GROUP,...", "only these: files, commands, tools, workspace"},
+	{0, "workspace", "DIR", "the workspace in a MassGen run (default: in the newest)"},
 	{0},
 };
 

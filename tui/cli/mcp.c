@@ -16,6 +16,7 @@
 
 #include "cli/commands.h"
 #include "cli/gate.h"
+#include "cli/run.h"
 
 static int stop[2] = {-1, -1}; /* for the signal handler */
 
@@ -110,13 +111,13 @@ static int serve_mcp(
 	return rc;
 }
 
-static int serve_agent(
-	const struct cli *c, const struct team *t, const struct settings *s, struct err *e)
+static int serve_agent(const struct cli *c, struct team *t, const struct settings *s, struct err *e)
 {
 	struct mcp_options o = {.team = t};
 
 	o.agent = choose_agent(c, t, e);
-	if (!o.agent || parse_groups(cli_value(c, "tools"), &o.groups, e))
+	if (!o.agent || cli_run_workspaces(c, t, o.agent->id, e) ||
+		parse_groups(cli_value(c, "tools"), &o.groups, e))
 		return -1;
 	o.who = o.agent->id;
 	/* MassGen's file says whether its agents run commands at all. */

@@ -84,6 +84,8 @@ void cli_orphans(const struct cli *c); /* a word on stderr when there are any */
 struct team;
 void team_notes_print(const struct team *t, FILE *to);
 void team_notes_json(const struct team *t, struct jsonw *j);
+/* Each --workspace [AGENT=]DIR; `own`: whose one without a name is, or NULL. */
+int cli_run_workspaces(const struct cli *c, struct team *t, const char *own, struct err *e);
 
 /* A document into the file `to`, mode 0600, all of it or none; NULL: standard output. */
 int cli_put_document(const char *to, const char *text, size_t n, struct err *e);

@@ -185,7 +185,11 @@ static int run_tool_command(const struct cli *c, const struct policy *policy, st
 		if (!workspace)
 			return err_set(e, ERR_USAGE, "--workspace: there is no directory %s.",
 				cli_value(c, "workspace"));
-		if (d->files != TOOL_WORKSPACE || d->workspace)
+		/* Of MassGen's, the one of another run. */
+		if (d->workspace && t->kind == TEAM_MASSGEN && d->agents.n == 1) {
+			if (cli_run_workspaces(c, t, d->agents.word[0], e))
+				return -1;
+		} else if (d->files != TOOL_WORKSPACE || d->workspace)
 			return err_set(e, ERR_USAGE, "the tool %s takes no --workspace: %s.",
 				d->name,
 				d->workspace
