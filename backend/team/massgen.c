@@ -318,6 +318,7 @@ static void hold_writes(const struct reader *r, struct grants *g)
 	}
 }
 
+/* As MassGen joins them: a path that the orchestrator has too is the orchestrator's. */
 static void join_grants(const struct reader *r, const struct grants *a, const struct grants *b,
 	struct agent_def *out)
 {
@@ -325,9 +326,13 @@ static void join_grants(const struct reader *r, const struct grants *a, const st
 
 	if (a->n)
 		memcpy(all, a->grant, a->n * sizeof *all);
-	if (b->n)
-		memcpy(all + a->n, b->grant, b->n * sizeof *all);
-	out->npaths = a->n + b->n;
+	out->npaths = a->n;
+	for (size_t i = 0, k; i < b->n; i++) {
+		for (k = 0; k < a->n && strcmp(a->grant[k].path, b->grant[i].path) != 0; k++)
+			;
+		if (k == a->n)
+			all[out->npaths++] = b->grant[i];
+	}
 	out->paths = all;
 }
 
@@ -362,9 +367,7 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 	const struct backend_reading *shared, const struct massgen_place *place,
 	struct agent_def *out, struct err *e)
 {
-	struct massgen_agent a = {.backend = {.mode = -1,
-					  .memory = agent_limits.memory_bytes,
-					  .cpus = agent_limits.cpus}};
+	struct massgen_agent a = {.backend = {.mode = -1}};
 	const struct backend_reading *b = &a.backend;
 
 	if (field_read_known(r, n, agent_fields, &a, other_key, e))
@@ -418,8 +421,12 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 		.block = b->block,
 		.at = {n->line, n->column}};
 	out->credentials.lenient = true;
-	out->limits.memory_bytes = b->memory;
-	out->limits.cpus = b->cpus;
+	out->default_memory = !b->memory;
+	out->default_cpus = b->cpus <= 0;
+	if (b->memory)
+		out->limits.memory_bytes = b->memory;
+	if (b->cpus > 0)
+		out->limits.cpus = b->cpus;
 	out->limits.timeout_s = ((const struct gathering *)r->ctx)->seconds;
 	join_grants(r, &shared->grants, &b->grants, out);
 	return 0;

@@ -122,6 +122,7 @@ struct agent_def {
 	bool apparmor_optional;  /* not refused where the engine cannot */
 	const char *runtime;     /* of the engine; NULL: its default */
 	bool commands;           /* MassGen: enable_mcp_command_line */
+	bool default_memory, default_cpus; /* MassGen: limits that its file does not set */
 	bool read_before_delete;
 	struct credentials credentials;
 	struct words python, npm, system; /* packages: preinstall */

@@ -151,6 +151,15 @@ status, doc = document(write("smallest.yaml", """agents:
   - backend: {type: openai, cwd: work}
 """))
 said = {i["key"]: i["why"] for i in doc["ignored"]}
+expect("what is tighter than in MassGen is listed", any(t.startswith("memory 2.0G without") for t in doc["tighter"]) and
+       "read-only root" in doc["tighter"] and "no capabilities" in doc["tighter"], doc["tighter"])
+status, out, _ = check("smallest.yaml")
+expect("once", out.count("tighter than MassGen: memory 2.0G without command_line_docker_memory_limit, ") == 1, out)
+LIMITS = "command_line_docker_memory_limit: 2g, command_line_docker_cpu_limit: 2, command_line_docker_enable_sudo: true"
+status, limited = document(write("limited.yaml", f"agents: [{{id: a, backend: {{cwd: work, {LIMITS}}}}}]\n"))
+expect("without what the file sets", status == 0 and not any(w in t for t in limited["tighter"] for w in
+       ("memory", "CPUs", "root", "privileges")) and "256 processes" in limited["tighter"], limited["tighter"])
+expect("nothing is in a file of berth's", not document("configs/team.yaml")[1]["tighter"])
 expect("agents without id are numbered, those without cwd left out", status == 0 and
        [d["container"] for d in doc["definitions"]] == ["massgen-agent1", "massgen-agent3"] and
        "no backend.cwd" in said["agents[1]"], doc)

@@ -313,6 +313,15 @@ static void test_massgen_final(void **state)
 	for (size_t k = 0; k < t.agents[1].npaths; k++)
 		assert_false(t.agents[1].paths[k].write);
 	team_release(&t);
+	/* As MassGen joins them: of a path that both have, the orchestrator's holds. */
+	parse_team(
+		"agents: [{backend: {cwd: a, context_paths: [{path: /src, permission: write}, {path: /own}]}}]\n"
+		"orchestrator: {context_paths: [{path: /src/./}]}\n",
+		&t);
+	assert_int_equal(t.agents[0].npaths, 2);
+	assert_false(t.agents[0].paths[0].write);
+	assert_string_equal(t.agents[0].paths[1].path, "/own");
+	team_release(&t);
 	/* The only one is it, though there is a list; one that needs no container counts. */
 	parse_team("agents: [{backend: {cwd: a}}]\n"
 		   "orchestrator: {context_paths: [{path: /src, permission: write}]}\n",

@@ -149,12 +149,67 @@ void team_notes_json(const struct team *t, struct jsonw *j)
 	jsonw_end(j);
 }
 
+#define TIGHTER_MAX 10
+
+/* What MassGen's own containers have more of, each once: a file of it cannot say these, or does not. */
+static size_t list_tighter(const struct findings *f, char out[TIGHTER_MAX][96])
+{
+	bool root = false, caps = false, gain = false;
+	const struct limits *l = NULL, *memory = NULL, *cpus = NULL;
+	char a[FORMAT_MAX];
+	size_t n = 0;
+
+	for (size_t i = 0; f->has_team && f->team.kind == TEAM_MASSGEN && i < f->team.nagents;
+		i++) {
+		const struct agent_def *d = &f->team.agents[i];
+
+		l = &d->limits;
+		memory = d->default_memory ? l : memory;
+		cpus = d->default_cpus ? l : cpus;
+		root |= f->plan[i].read_only_root;
+		caps |= !f->plan[i].ncaps;
+		gain |= !f->plan[i].new_privileges;
+	}
+	if (!l)
+		return 0;
+	if (memory)
+		snprintf(out[n++], sizeof *out,
+			"memory %s without command_line_docker_memory_limit",
+			format_bytes(a, memory->memory_bytes));
+	if (cpus)
+		snprintf(out[n++], sizeof *out, "%.2f CPUs without command_line_docker_cpu_limit",
+			cpus->cpus);
+	snprintf(out[n++], sizeof *out, "%" PRId64 " processes", l->pids);
+	snprintf(out[n++], sizeof *out, "%" PRId64 " open files", l->open_files);
+	snprintf(out[n++], sizeof *out, "/tmp %s", format_bytes(a, l->tmp_bytes));
+	snprintf(out[n++], sizeof *out, "files to %s", format_bytes(a, l->file_bytes));
+	if (root)
+		snprintf(out[n++], sizeof *out, "read-only root");
+	if (caps)
+		snprintf(out[n++], sizeof *out, "no capabilities");
+	if (gain)
+		snprintf(out[n++], sizeof *out, "no new privileges");
+	snprintf(out[n++], sizeof *out, "berth's own seccomp profile");
+	return n;
+}
+
+static void print_tighter(const struct findings *f)
+{
+	char item[TIGHTER_MAX][96];
+	size_t n = list_tighter(f, item);
+
+	for (size_t i = 0; i < n; i++)
+		printf("%s%s%s", i ? ", " : "tighter than MassGen: ", item[i],
+			i + 1 < n ? "" : "\n");
+}
+
 void findings_print(const struct findings *f, bool verbose)
 {
 	size_t others = 0;
 
 	for (size_t i = 0; i < f->nplans; i++)
 		print_config_plan(&f->plan[i]);
+	print_tighter(f);
 	team_notes_print(&f->team, stdout);
 	for (size_t i = 0; i < f->team.nignored; i++) {
 		others += !f->team.ignored[i].why;
@@ -264,6 +319,8 @@ static void json_plan(struct jsonw *j, const struct plan *p)
 
 int findings_json(const struct findings *f, const char *file)
 {
+	char tighter[TIGHTER_MAX][96];
+	size_t ntighter = list_tighter(f, tighter);
 	struct jsonw j;
 
 	jsonw_init(&j, false);
@@ -276,6 +333,10 @@ int findings_json(const struct findings *f, const char *file)
 	jsonw_array(&j, "definitions");
 	for (size_t i = 0; i < f->nplans; i++)
 		json_plan(&j, &f->plan[i]);
+	jsonw_end(&j);
+	jsonw_array(&j, "tighter");
+	for (size_t i = 0; i < ntighter; i++)
+		jsonw_text(&j, NULL, tighter[i]);
 	jsonw_end(&j);
 	jsonw_array(&j, "ignored");
 	for (size_t i = 0; f->has_team && i < f->team.nignored; i++) {
