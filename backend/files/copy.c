@@ -22,7 +22,7 @@
 #define SMALL (128u << 10) /* read and written in one piece */
 #define STEP (8u << 20)    /* copied by the kernel between two looks at cancellation */
 
-/* A file with several names: the first copy, and the names still to be given to it. */
+/* A file, link or pipe with several names: the first copy, and the names still to be given to it. */
 struct linked {
 	uint64_t dev, ino;
 	char *path; /* NULL: it could not be copied */
@@ -31,6 +31,7 @@ struct linked {
 struct later {
 	size_t first; /* index into linked */
 	char *path;
+	bool symlink;
 };
 
 struct dir_end {
@@ -306,7 +307,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 	return -1;
 }
 
-/* true: another name of a file that is being copied already; it is linked in the end. */
+/* true: another name of what is being copied already; it is linked in the end. */
 static bool link_later(struct copying *x, const struct stat *st, const char *path)
 {
 	bool known = false;
@@ -317,7 +318,8 @@ static bool link_later(struct copying *x, const struct stat *st, const char *pat
 			x->linked[i].dev == st->st_dev) {
 			x->later =
 				mem_grow(x->later, &x->later_cap, x->nlater + 1, sizeof *x->later);
-			x->later[x->nlater++] = (struct later){i, xstrdup(path)};
+			x->later[x->nlater++] =
+				(struct later){i, xstrdup(path), S_ISLNK(st->st_mode)};
 			known = true;
 		}
 	if (!known) {
@@ -331,6 +333,8 @@ static bool link_later(struct copying *x, const struct stat *st, const char *pat
 /* The first copy failed, so another name that comes is the first. */
 static void link_never(struct copying *x, const struct stat *st)
 {
+	if (st->st_nlink < 2)
+		return;
 	pthread_mutex_lock(&x->lock);
 	for (size_t i = 0; i < x->nlinked; i++)
 		if (x->linked[i].ino == st->st_ino && x->linked[i].dev == st->st_dev) {
@@ -377,6 +381,20 @@ static void to_path(struct copying *x, const struct walk_dir *d, const char *nam
 		str_addf(out, "/%s", name);
 }
 
+static bool is_linked_later(
+	struct copying *x, const struct walk_dir *d, const char *name, const struct stat *st)
+{
+	AUTO_STR struct str path = STR_INIT;
+
+	if (st->st_nlink < 2)
+		return false;
+	to_path(x, d, name, &path);
+	if (!link_later(x, st, path.s))
+		return false;
+	note_copied(x, d, name, st);
+	return true;
+}
+
 static void copy_one_file(
 	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
 {
@@ -391,20 +409,13 @@ static void copy_one_file(
 		fail_copy(w, &x->walk, EINVAL, "copy", name);
 		return;
 	}
-	if (st.st_nlink > 1) {
-		AUTO_STR struct str path = STR_INIT;
-
-		to_path(x, d, name, &path);
-		if (link_later(x, &st, path.s)) {
-			note_copied(x, d, name, &st);
-			job_add(x->op.job, 0, (uint64_t)st.st_size, 0);
-			return;
-		}
+	if (is_linked_later(x, d, name, &st)) {
+		job_add(x->op.job, 0, (uint64_t)st.st_size, 0);
+		return;
 	}
 	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED) {
 		fail_copy(w, &x->walk, errno, "copy to", name);
-		if (st.st_nlink > 1)
-			link_never(x, &st);
+		link_never(x, &st);
 		return;
 	}
 	note_copied(x, d, name, &st);
@@ -470,28 +481,30 @@ static void copy_special(struct copying *x, struct worker *w, const struct walk_
 {
 	struct stat st;
 
-	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		(S_ISFIFO(st.st_mode) &&
-			copy_pipe(x, w, &st, from_dir, name, w->to_dir, name) < 0)) {
+	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		fail_copy(w, &x->walk, errno, "copy the special file", name);
-	} else if (S_ISFIFO(st.st_mode)) {
+	} else if (!S_ISFIFO(st.st_mode)) {
+		w->t.special++;
+	} else if (!is_linked_later(x, d, name, &st)) {
+		if (copy_pipe(x, w, &st, from_dir, name, w->to_dir, name) < 0) {
+			fail_copy(w, &x->walk, errno, "copy the special file", name);
+			link_never(x, &st);
+			return;
+		}
 		w->t.files++;
 		note_copied(x, d, name, &st);
-	} else {
-		w->t.special++;
 	}
 }
 
-static int copy_link(struct copying *x, int from_dir, const char *name, int to_dir,
-	const char *to_name, struct stat *ret_st)
+/* `st` is from before, for reading it changes the time of access. */
+static int copy_link(struct copying *x, int from_dir, const char *name, const struct stat *st,
+	int to_dir, const char *to_name)
 {
 	char target[4097];
 	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
-	struct stat st;
 
-	if (n < 0 || fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (n < 0)
 		return -1;
-	*ret_st = st;
 	target[n] = '\0';
 	if (symlinkat(target, to_dir, to_name) < 0) {
 		char there[4097];
@@ -512,10 +525,30 @@ static int copy_link(struct copying *x, int from_dir, const char *name, int to_d
 			symlinkat(target, to_dir, to_name) < 0)
 			return -1;
 	}
-	struct timespec times[2] = {st.st_atim, st.st_mtim};
+	struct timespec times[2] = {st->st_atim, st->st_mtim};
 
 	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	return give_owner(x, to_dir, to_name, &st);
+	return give_owner(x, to_dir, to_name, st);
+}
+
+static void copy_one_link(
+	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		fail_copy(w, &x->walk, errno, "copy the link", name);
+		return;
+	}
+	if (is_linked_later(x, d, name, &st))
+		return;
+	if (copy_link(x, from_dir, name, &st, w->to_dir, name) < 0) {
+		fail_copy(w, &x->walk, errno, "copy the link", name);
+		link_never(x, &st);
+		return;
+	}
+	w->t.links++;
+	note_copied(x, d, name, &st);
 }
 
 /* --- directories --- */
@@ -589,14 +622,7 @@ static void copy_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 		if (entry->type == FILES_FILE) {
 			copy_one_file(x, w, d, fd, entry->name);
 		} else if (entry->type == FILES_LINK) {
-			struct stat st;
-
-			if (copy_link(x, fd, entry->name, w->to_dir, entry->name, &st) < 0) {
-				fail_copy(w, me->walk, errno, "copy the link", entry->name);
-			} else {
-				w->t.links++;
-				note_copied(x, d, entry->name, &st);
-			}
+			copy_one_link(x, w, d, fd, entry->name);
 		} else if (entry->type == FILES_OTHER) {
 			copy_special(x, w, d, fd, entry->name);
 		}
@@ -651,7 +677,7 @@ static int link_to(struct copying *x, int a, const char *leaf_a, int b, const ch
 		return -1;
 	if (path_is_same(&first, &there))
 		return 0;
-	if (!S_ISREG(there.st_mode)) {
+	if (!S_ISREG(there.st_mode) && (there.st_mode & S_IFMT) != (first.st_mode & S_IFMT)) {
 		errno = EEXIST;
 		return -1;
 	}
@@ -679,7 +705,8 @@ static void make_links(struct copying *x)
 			path_parent_to_change(x->to_root, x->later[i].path, NULL, &leaf_b, NULL);
 
 		if (a >= 0 && b >= 0 && link_to(x, a, leaf_a, b, leaf_b) == 0) {
-			x->totals.files++;
+			x->totals.links += x->later[i].symlink;
+			x->totals.files += !x->later[i].symlink;
 			continue;
 		}
 		if (x->totals.errors++ == 0)
@@ -699,7 +726,7 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 
 	errno = EINVAL;
 	if (S_ISLNK(st->st_mode)) {
-		rc = copy_link(x, from_dir, leaf, to_dir, to_leaf, &as);
+		rc = copy_link(x, from_dir, leaf, st, to_dir, to_leaf);
 		w.t.links = rc == 0;
 	} else if (S_ISFIFO(st->st_mode)) {
 		rc = copy_pipe(x, &w, st, from_dir, leaf, to_dir, to_leaf);

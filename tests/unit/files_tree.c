@@ -398,6 +398,52 @@ static void test_copy_attributes(void **state)
 		free((void *)many[i]);
 }
 
+/* Names of one link or pipe are that in the copy, whoever reads the link: its times are from before. */
+static void test_copy_other_names(void **state)
+{
+	static const char *const names[] = {"link", "pipe"};
+	const struct timespec old[2] = {{1, 5}, {2, 6}};
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct stat st[3];
+	char name[64];
+
+	(void)state;
+	tree_mkdirs("root/others/d");
+	assert_int_equal(symlink("nowhere", tree_path("root/others/link")), 0);
+	assert_int_equal(mkfifo(tree_path("root/others/pipe"), 0640), 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(name, sizeof name, "root/others/%s", names[i]);
+		for (int n = 1; n < 3; n++) {
+			char other[64];
+
+			snprintf(other, sizeof other, "root/others/d/%s%d", names[i], n);
+			assert_int_equal(
+				linkat(AT_FDCWD, tree_path(name), AT_FDCWD, tree_path(other), 0),
+				0);
+		}
+		assert_int_equal(utimensat(AT_FDCWD, tree_path(name), old, AT_SYMLINK_NOFOLLOW), 0);
+	}
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(copy_tree("others", "others2", &o, &t), ERR_NONE);
+		assert_int_equal(t.links, 3);
+		for (int i = 0; i < 2; i++) {
+			snprintf(name, sizeof name, "root/others2/%s", names[i]);
+			assert_int_equal(lstat(tree_path(name), &st[0]), 0);
+			assert_int_equal(st[0].st_nlink, 3);
+			assert_int_equal(st[0].st_mtim.tv_nsec, 6);
+			if (round == 0) /* a link that is there already is read */
+				assert_int_equal(st[0].st_atim.tv_sec, 1);
+			for (int n = 1; n < 3; n++) {
+				snprintf(name, sizeof name, "root/others2/d/%s%d", names[i], n);
+				assert_int_equal(lstat(tree_path(name), &st[n]), 0);
+				assert_int_equal(st[n].st_ino, st[0].st_ino);
+			}
+		}
+		o.overwrite = true;
+	}
+}
+
 static mode_t mode_of(const char *name)
 {
 	struct stat st;
@@ -613,6 +659,7 @@ int main(void)
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_copy_special),
 		cmocka_unit_test(test_copy_attributes),
+		cmocka_unit_test(test_copy_other_names),
 		cmocka_unit_test(test_copy_modes),
 		cmocka_unit_test(test_copy_link_over),
 		cmocka_unit_test(test_delete),
