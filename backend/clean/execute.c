@@ -87,9 +87,8 @@ static void set_outcome(struct running *r, size_t i, enum clean_state state, con
 	vsnprintf(o->said, sizeof o->said, fmt, ap);
 	va_end(ap);
 	if (clean_ended(state)) {
-		bool gone = state == CLEAN_REMOVED || state == CLEAN_GONE;
-
-		r->sum.done += gone;
+		r->sum.done += state == CLEAN_REMOVED;
+		r->sum.gone += state == CLEAN_GONE;
 		r->sum.skipped += state == CLEAN_SKIPPED;
 		r->sum.refused += state == CLEAN_REFUSED;
 		r->sum.kept += state == CLEAN_KEPT;

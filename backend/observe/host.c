@@ -126,12 +126,14 @@ void host_read(struct host *h, const char *root_dir, struct host_stats *out)
 	if (clock_gettime(CLOCK_BOOTTIME, &up) == 0)
 		out->uptime_s = up.tv_sec;
 	if (!root_dir) {
-		out->disk_total_bytes = out->disk_free_bytes = 0;
+		out->disk_total_bytes = out->disk_used_bytes = out->disk_free_bytes = 0;
 		h->disk_at_ns = 0;
 	} else if (!h->disk_at_ns || now - h->disk_at_ns > DISK_EVERY_NS) {
 		h->disk_at_ns = now;
 		if (statvfs(root_dir, &vfs) == 0) {
 			out->disk_total_bytes = (uint64_t)vfs.f_blocks * vfs.f_frsize;
+			out->disk_used_bytes =
+				(uint64_t)(vfs.f_blocks - vfs.f_bfree) * vfs.f_frsize;
 			out->disk_free_bytes = (uint64_t)vfs.f_bavail * vfs.f_frsize;
 		}
 	}

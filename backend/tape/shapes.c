@@ -118,9 +118,9 @@ static const struct shape shape_series = SHAPE(series_fields);
 
 #define OF struct host_stats
 static const struct field host_fields[] = {REAL(cpu_percent), INT(cpus), UINT(memory_total_bytes),
-	UINT(memory_available_bytes), UINT(disk_total_bytes), UINT(disk_free_bytes), REAL(load1),
-	REAL(load5), REAL(load15), INT(uptime_s), PART(cpu, shape_series),
-	PART(memory, shape_series)};
+	UINT(memory_available_bytes), UINT(disk_total_bytes), UINT(disk_used_bytes),
+	UINT(disk_free_bytes), REAL(load1), REAL(load5), REAL(load15), INT(uptime_s),
+	PART(cpu, shape_series), PART(memory, shape_series)};
 static const struct shape shape_host = SHAPE(host_fields);
 #undef OF
 

@@ -166,8 +166,9 @@ struct clean_run {
 };
 
 struct clean_sum {
-	size_t done, skipped, refused, kept, failed; /* done: removed, or gone already */
-	uint64_t bytes;                              /* that went, where known */
+	size_t done, gone, skipped, refused, kept,
+		failed; /* done: removed; gone: already, before */
+	uint64_t bytes; /* that went, where known */
 };
 
 /* Carry out the marked items.  outcome: one for each item of the plan, filled in.  0: every marked item

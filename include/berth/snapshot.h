@@ -357,7 +357,8 @@ struct host_stats {
 	double cpu_percent; /* of all cores together, 0..100 */
 	int cpus;
 	uint64_t memory_total_bytes, memory_available_bytes;
-	uint64_t disk_total_bytes, disk_free_bytes; /* of the engine's root, when local; else 0 */
+	/* Of the engine's root, when local, as df has them; else 0.  Reserved blocks are neither used nor free. */
+	uint64_t disk_total_bytes, disk_used_bytes, disk_free_bytes;
 	double load1, load5, load15;
 	int64_t uptime_s;
 	struct series cpu, memory;

@@ -282,6 +282,8 @@ static void test_orphans(void **state)
 	/* The same plan again: what is gone is gone. */
 	carry_out_well(p);
 	assert_int_equal(outcome_of(p, unique_name("a-run"))->state, CLEAN_GONE);
+	assert_int_equal(sum.done, 0);
+	assert_int_equal(sum.gone, 2);
 	use_state("two");
 	p = make_plan(false);
 	carry_out_well(p);

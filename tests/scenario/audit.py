@@ -309,6 +309,12 @@ def signals_are_named():
         intents = [r for r in s.records("--act", "container.kill") if r["phase"] == "intent"]
         assert [(r["name"], r["params"].get("signal")) for r in sorted(intents, key=lambda r: r["name"])] == [
             ("berth-a", "SIGHUP"), ("web", None)], intents
+        # The person, and the agent that it was done to: the same on the command line and in the console.
+        who = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip() + "/a "
+        lines = s.audit("list", "--act", "container.kill", "--target", "berth-a").out.decode().splitlines()
+        assert len(lines) == 2 and all(who in line for line in lines), lines
+        shown = s.console("key 6", f"wait {who}")
+        assert shown.code == 0, shown.out + shown.err
 
 
 main()

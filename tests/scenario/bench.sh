@@ -126,6 +126,10 @@ wait R runs it
 key R
 wait own
 wait Benchmarks done: 1 measured
+key 4
+wait bench mine
+expect you
+expect took
 END
 expect 'own suites run in the console' 0 '' env BERTH_BENCH_LIVE= "$BERTH" -H "unix://$TMPDIR/no-engine" --script bench.script
 unset XDG_CONFIG_HOME

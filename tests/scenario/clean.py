@@ -83,12 +83,14 @@ def clean_changed_between_plan_and_run():
         fake.door("set", {"containers": [
             {"name": "same", "state": "exited", "id": ids["same"]}, {"name": "started", "id": ids["started"]},
             {"name": "gone", "state": "exited", "id": "ab" * 32}, {"name": "later", "state": "exited"}]})
-        _, ends = carry_out(fake, plan)
+        document, ends = carry_out(fake, plan)
         assert ends == {"same": "removed", "started": "skipped", "gone": "gone"}, ends
+        assert (document["removed"], document["gone"], document["skipped"]) == (1, 1, 1), document
         assert len(deletes(fake)) == 1 and ids["same"] in deletes(fake)[0], deletes(fake)
         # And again: what is gone is gone.
-        _, ends = carry_out(fake, plan)
+        document, ends = carry_out(fake, plan)
         assert ends["same"] == "gone", ends
+        assert (document["removed"], document["gone"]) == (0, 2), document
 
 
 @case
@@ -125,7 +127,7 @@ def clean_engine_lost():
         assert document["kept"] > 0 and document["removed"] + document["failed"] + document["kept"] == 40, document
         fake.door("set", {"faults": []})
         document, ends = carry_out(fake, plan)
-        assert document["removed"] == 40, document
+        assert document["removed"] + document["gone"] == 40, document
 
 
 @case

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -522,6 +523,29 @@ static void test_processes_below(void **state)
 #undef GROUP
 }
 
+/* Used and free are those of df: blocks that are reserved for root are neither. */
+static void test_disk_as_df(void **state)
+{
+	struct host_stats now = {0};
+	struct statvfs a, b;
+
+	(void)state;
+	/* Others write, too: until nothing changed while it was read. */
+	for (int i = 0; i < 100000; i++) {
+		struct host h;
+
+		host_init(&h);
+		assert_int_equal(statvfs("/", &a), 0);
+		host_read(&h, "/", &now);
+		assert_int_equal(statvfs("/", &b), 0);
+		if (a.f_bfree == b.f_bfree && a.f_bavail == b.f_bavail)
+			break;
+	}
+	assert_true(now.disk_total_bytes == (uint64_t)a.f_blocks * a.f_frsize);
+	assert_true(now.disk_used_bytes == (uint64_t)(a.f_blocks - a.f_bfree) * a.f_frsize);
+	assert_true(now.disk_free_bytes == (uint64_t)a.f_bavail * a.f_frsize);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_quiet),
 		cmocka_unit_test(test_throttling),
 		cmocka_unit_test(test_pressure),
+		cmocka_unit_test(test_disk_as_df),
 		cmocka_unit_test(test_processes_below),
 	};
 

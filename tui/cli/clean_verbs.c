@@ -150,6 +150,8 @@ static void print_sum(const struct work *w)
 	printf("%zu removed", s->done);
 	if (s->bytes)
 		printf(", %s freed", format_bytes(bytes, s->bytes));
+	if (s->gone)
+		printf("; %zu already gone", s->gone);
 	if (s->skipped)
 		printf("; %zu changed meanwhile and were left alone", s->skipped);
 	if (s->refused)
@@ -171,6 +173,7 @@ static void json_result(const struct work *w, const struct err *e)
 	jsonw_text(&j, "plan", w->plan->name);
 	jsonw_text(&j, "engine", w->plan->engine);
 	jsonw_uint(&j, "removed", w->sum.done);
+	jsonw_uint(&j, "gone", w->sum.gone);
 	jsonw_uint(&j, "skipped", w->sum.skipped);
 	jsonw_uint(&j, "refused", w->sum.refused);
 	jsonw_uint(&j, "kept", w->sum.kept);
@@ -214,7 +217,8 @@ static int carry_out_clean(struct work *w, struct clean_host *h, struct err *e)
 	result = clean_carry_out(h, w->plan, &how, w->outcome, &w->sum, &why);
 	if (w->json)
 		json_result(w, &why);
-	else if (w->sum.done + w->sum.skipped + w->sum.refused + w->sum.kept + w->sum.failed)
+	else if (w->sum.done + w->sum.gone + w->sum.skipped + w->sum.refused + w->sum.kept +
+		w->sum.failed)
 		print_sum(w);
 	free(w->outcome);
 	return result ? err_copy(e, &why) : cli_finish();

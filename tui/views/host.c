@@ -225,10 +225,11 @@ static size_t make_gauges(struct gauge *g, const struct host_stats *h)
 			format_bytes(b, h->memory_total_bytes));
 		n++;
 	}
-	if (h->disk_total_bytes && h->disk_free_bytes <= h->disk_total_bytes) {
-		uint64_t used = h->disk_total_bytes - h->disk_free_bytes;
+	if (h->disk_used_bytes + h->disk_free_bytes) {
+		uint64_t used = h->disk_used_bytes;
 
-		g[n] = (struct gauge){.name = "Disk", .top = (double)h->disk_total_bytes};
+		g[n] = (struct gauge){
+			.name = "Disk", .top = (double)used + (double)h->disk_free_bytes};
 		g[n].fraction = (double)used / g[n].top;
 		snprintf(g[n].value, sizeof g[n].value, "%s of %s, %s free", format_bytes(a, used),
 			format_bytes(b, h->disk_total_bytes), format_bytes(f, h->disk_free_bytes));

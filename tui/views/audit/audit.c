@@ -300,17 +300,6 @@ static struct audit_columns lay_out_audit(int w)
 	return (struct audit_columns){6, 11, 11, w - 31, 0};
 }
 
-/* The person, and the agent that it was done for or to: a shell of root in alpha is not alpha's. */
-static void add_who(const struct audit_record *r, struct str *out)
-{
-	text_neutralise(out, r->user, strlen(r->user), false);
-	if (*r->agent && strcmp(r->agent, r->user) != 0) {
-		if (out->len)
-			str_addc(out, '/');
-		text_neutralise(out, r->agent, strlen(r->agent), false);
-	}
-}
-
 static void draw_audit_heads(struct canvas *c, struct area a)
 {
 	struct audit_columns k = lay_out_audit(a.w);
@@ -351,7 +340,7 @@ static void draw_audit_row(struct canvas *c, struct area a, const struct audit_r
 	record_time_text(when, r->wall_ms, k.when);
 	canvas_text(c, x, a.y, k.when - 1, STYLE(DIM), when);
 	x += k.when;
-	add_who(r, &text);
+	audit_text_who(&text, r);
 	canvas_clip_name(c, x, a.y, k.who - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
 	x += k.who;
 	canvas_clip(c, x, a.y, k.act - 1,

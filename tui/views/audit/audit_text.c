@@ -17,7 +17,14 @@ static void add_neutral(struct str *out, const char *s)
 
 void audit_text_who(struct str *out, const struct audit_record *r)
 {
-	add_neutral(out, r->agent && *r->agent ? r->agent : r->user);
+	size_t from = out->len;
+
+	add_neutral(out, r->user);
+	if (r->agent && *r->agent && strcmp(r->agent, r->user) != 0) {
+		if (out->len > from)
+			str_addc(out, '/');
+		add_neutral(out, r->agent);
+	}
 }
 
 void audit_text_target(struct str *out, const struct audit_record *r)

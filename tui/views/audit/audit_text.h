@@ -9,7 +9,8 @@
 #include <berth/audit.h>
 #include <berth/str.h>
 
-void audit_text_who(struct str *out, const struct audit_record *r); /* the agent, else the user */
+/* "root/alpha": the person, and the agent that it was done for or to; a shell of root in alpha is not alpha's. */
+void audit_text_who(struct str *out, const struct audit_record *r);
 void audit_text_target(
 	struct str *out, const struct audit_record *r); /* name, else short id, else - */
 void audit_text_detail(struct str *out, const struct audit_record *r); /* params, items, error */

@@ -25,7 +25,7 @@ enum glyph container_glyph(const struct container *c, struct style *st)
 		[CONTAINER_PAUSED] = {GLYPH_PAUSE, ROLE_WARN},
 		[CONTAINER_RESTARTING] = {GLYPH_RING, ROLE_BUSY},
 		[CONTAINER_REMOVING] = {GLYPH_RING, ROLE_BUSY},
-		[CONTAINER_EXITED] = {GLYPH_CROSS, ROLE_DIM},
+		[CONTAINER_EXITED] = {GLYPH_TICK, ROLE_DIM},
 		[CONTAINER_DEAD] = {GLYPH_CROSS, ROLE_BAD},
 		[CONTAINER_UNKNOWN] = {GLYPH_BANG, ROLE_WARN},
 	};
@@ -46,7 +46,7 @@ enum glyph container_glyph(const struct container *c, struct style *st)
 		st->role = c->mounts == MOUNTS_CHANGED ? ROLE_BAD : ROLE_WARN;
 		return GLYPH_BANG;
 	}
-	return of[c->state].glyph;
+	return failed ? GLYPH_CROSS : of[c->state].glyph;
 }
 
 void container_state_text(const struct container *c, char *buf, size_t cap, struct style *st)

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <berth/check.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
+#include <berth/users.h>
 
 #include "app/app.h"
 #include "views/jobs/jobs_total.h"
@@ -19,7 +21,7 @@
 
 #define ID_MAX 64
 #define RATE_W 10
-#define LEFT_W 8
+#define LEFT_W 11
 #define BAR_W 20
 #define PERCENT_W 6
 
@@ -130,10 +132,14 @@ static int job_name_compare(const struct table_row *a, const struct table_row *b
 	return strcmp(job_of(a)->name, job_of(b)->name);
 }
 
-/* Boards are of one user: a job of no agent is the person's. */
+/* Boards are of one user: a job of no agent is the person's, whatever program it is of. */
 static const char *job_owner(const struct job_info *j)
 {
-	return *j->owner ? j->owner : "you";
+	static char person[USER_NAME_MAX];
+
+	if (!*person)
+		user_name(geteuid(), person);
+	return *j->owner && strcmp(j->owner, person) != 0 ? j->owner : "you";
 }
 
 static void job_owner_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -228,7 +234,7 @@ static void left_text(const struct table_row *r, char *buf, size_t cap, struct s
 
 	if (job_ended(j->state)) {
 		*st = STYLE(DIM);
-		snprintf(buf, cap, "in %s",
+		snprintf(buf, cap, "took %s",
 			j->elapsed_ms < 10000 ? format_age(n, j->elapsed_ms)
 					      : format_span(n, j->elapsed_ms / 1000));
 	} else if (j->eta_ms >= 0 && j->state == JOB_RUNNING) {
