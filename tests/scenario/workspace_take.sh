@@ -85,6 +85,9 @@ check 'nothing of git' test -z "$(find out -iname .git)"
 rm -r out/files
 check 'secrets are told with their line' says 0 '*secret   files/conf:1  likely*secret   files/conf:3  likely a token of GitHub*' \
 	"$BERTH" workspace take --dry-run job files/conf --into "$PWD/out"
+check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/conf *1 taken*' \
+	"$BERTH" workspace take job files/conf --into "$PWD/out"
+rm -r out/files
 check 'never with their value' test -z "$("$BERTH" workspace take --dry-run job files --into "$PWD/out" | grep a8f5f)"
 check 'a name is one line, and harmless' says 0 'new      files/e^\[\[31mvil^Jnew  x  1' \
 	"$BERTH" workspace take --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"

@@ -151,7 +151,7 @@ static int check_plan_is(const struct taking_cli *t, const char *said, struct er
 			  "nothing was taken: one of the two changed since that plan was made: look again");
 }
 
-/* What some tool would run of it: before anything is taken. */
+/* What some tool would run of it. */
 static void print_runs(const struct take *p)
 {
 	for (size_t i = 0; i < p->nruns; i++) {
@@ -175,6 +175,35 @@ static void json_runs(struct jsonw *j, const struct take *p)
 	jsonw_end(j);
 }
 
+/* What is likely a secret of what passes. */
+static void print_secrets(const struct take *p)
+{
+	for (size_t i = 0; i < p->nsecret; i++) {
+		AUTO_STR struct str path = STR_INIT;
+
+		text_neutralise(&path, p->secret[i].path, strlen(p->secret[i].path), false);
+		if (p->secret[i].line)
+			printf("secret   %s:%u  likely %s\n", path.s, p->secret[i].line,
+				p->secret[i].what);
+		else
+			printf("secret   %s  likely %s\n", path.s, p->secret[i].what);
+	}
+	for (size_t i = 0; i < p->nunchecked; i++) {
+		AUTO_STR struct str path = STR_INIT;
+
+		text_neutralise(&path, p->unchecked[i].path, strlen(p->unchecked[i].path), false);
+		printf("unchecked %s  looked through for secrets %s\n", path.s,
+			p->unchecked[i].why);
+	}
+}
+
+/* Before anything is taken. */
+static void print_warnings(const struct take *p)
+{
+	print_secrets(p);
+	print_runs(p);
+}
+
 static int choose_hunks(struct taking_cli *t, struct err *e)
 {
 	const struct cli *c = t->x->c;
@@ -194,7 +223,7 @@ static int choose_hunks(struct taking_cli *t, struct err *e)
 		for (size_t i = 0; i < p->nhunk && !cli_flag(c, "json"); i++)
 			print_hunk(p, i);
 	} else if (cli_flag(c, "patch")) {
-		print_runs(p);
+		print_warnings(p);
 		for (size_t i = 0; i < p->nhunk && !why.kind;)
 			i = ask_hunk(p, i, chosen, &why);
 		if (why.kind)
@@ -321,7 +350,7 @@ static int record_take(struct taking_cli *t, struct err *e)
 
 /* ---- what is told */
 
-void workspace_cli_take(const struct take *p)
+static void print_items(const struct take *p)
 {
 	for (size_t i = 0; i < p->nitem; i++) {
 		const struct take_item *item = &p->item[i];
@@ -338,23 +367,12 @@ void workspace_cli_take(const struct take *p)
 			printf("  %s", item->why);
 		putchar('\n');
 	}
-	for (size_t i = 0; i < p->nsecret; i++) {
-		AUTO_STR struct str path = STR_INIT;
+}
 
-		text_neutralise(&path, p->secret[i].path, strlen(p->secret[i].path), false);
-		if (p->secret[i].line)
-			printf("secret   %s:%u  likely %s\n", path.s, p->secret[i].line,
-				p->secret[i].what);
-		else
-			printf("secret   %s  likely %s\n", path.s, p->secret[i].what);
-	}
-	for (size_t i = 0; i < p->nunchecked; i++) {
-		AUTO_STR struct str path = STR_INIT;
-
-		text_neutralise(&path, p->unchecked[i].path, strlen(p->unchecked[i].path), false);
-		printf("unchecked %s  looked through for secrets %s\n", path.s,
-			p->unchecked[i].why);
-	}
+void workspace_cli_take(const struct take *p)
+{
+	print_items(p);
+	print_secrets(p);
 }
 
 int workspace_cli_check_secrets(
@@ -437,9 +455,9 @@ static int tell_take(const struct taking_cli *t, bool taken)
 
 	if (cli_flag(t->x->c, "json"))
 		return json_take(t, taken);
-	workspace_cli_take(p);
 	if (cli_flag(t->x->c, "dry-run"))
-		print_runs(p);
+		print_warnings(p);
+	print_items(p);
 	if (taken)
 		printf("%" PRIu64 " taken, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
 			p->count[TAKE_NEW] + p->count[TAKE_CHANGED] + p->count[TAKE_CONFLICT],
@@ -461,7 +479,7 @@ static int take_files(struct workspace_cli *x, struct err *e)
 
 	if (rc == 0) {
 		if (!dry && !cli_flag(x->c, "json") && !t.asked)
-			print_runs(t.plan);
+			print_warnings(t.plan);
 		if (!dry)
 			rc = record_take(&t, e);
 		told = tell_take(&t, !dry && rc == 0);
