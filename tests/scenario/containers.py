@@ -308,7 +308,9 @@ def logs_follow_until_a_signal():
 @case
 def looks():
     with engine() as fake:
-        found = json.loads(berth("inspect", "web", "a", fake=fake).out)
+        raw = berth("inspect", "web", "a", fake=fake).out
+        found = json.loads(raw)
+        assert raw.decode() == json.dumps(found, indent=4, ensure_ascii=False) + "\n", raw
         assert [c["Name"] for c in found] == ["/web", "/berth-a"], found
         table = berth("stats", "--no-stream", "web", fake=fake).out
         assert b"web" in table and b"berth-a" not in table, table

@@ -17,6 +17,7 @@
 
 #include "cli/look.h"
 
+#define DEPTH_MAX 64   /* beyond it lines are not indented further */
 #define DETAIL_MS 5000 /* then processes that nobody has told are not shown */
 
 static int open_look(struct look *l, const struct cli *c, const struct settings *s, struct err *e)
@@ -41,7 +42,7 @@ static void close_look(struct look *l)
 	arena_release(&l->mem);
 }
 
-/* What comes from outside goes to a terminal neutralised, anywhere else as it is. */
+/* What comes from outside goes to a terminal neutralised, line by line, anywhere else as it is. */
 static void print_outside(FILE *to, const char *s, size_t n)
 {
 	AUTO_STR struct str shown = STR_INIT;
@@ -50,14 +51,63 @@ static void print_outside(FILE *to, const char *s, size_t n)
 		fwrite(s, 1, n, to);
 		return;
 	}
-	text_neutralise(&shown, s, n, false);
+	for (const char *end = s + n, *line; s < end; s = line + 1) {
+		line = memchr(s, '\n', (size_t)(end - s));
+		line = line ? line : end;
+		text_neutralise(&shown, s, (size_t)(line - s), false);
+		if (line < end)
+			str_addc(&shown, '\n');
+	}
 	fwrite(shown.s, 1, shown.len, to);
 }
 
 /* --- inspect --- */
 
+static void break_line(struct str *out, int depth)
+{
+	str_addc(out, '\n');
+	for (int i = 0; i < depth && i < DEPTH_MAX; i++)
+		str_adds(out, "    ");
+}
+
+/* JSON as docker prints it: a line for each member, four blanks for each level; texts and numbers as they are. */
+static void indent_json(struct str *out, const char *s, size_t n, int depth)
+{
+	bool text = false;
+
+	for (size_t i = 0; i < n; i++) {
+		char c = s[i];
+
+		if (text) {
+			str_addc(out, c);
+			if (c == '\\' && i + 1 < n)
+				str_addc(out, s[++i]);
+			text = c != '"';
+			continue;
+		}
+		if (strchr(" \t\r\n", c))
+			continue;
+		if (c == '}' || c == ']')
+			depth--;
+		if ((c == '}' || c == ']') && out->len && !strchr("{[", out->s[out->len - 1]))
+			break_line(out, depth);
+		else if (out->len && strchr("{[", out->s[out->len - 1]) && c != '}' && c != ']')
+			break_line(out, depth);
+		str_addc(out, c);
+		text = c == '"';
+		if (c == '{' || c == '[')
+			depth++;
+		else if (c == ',')
+			break_line(out, depth);
+		else if (c == ':')
+			str_addc(out, ' ');
+	}
+}
+
 static int print_inspected(struct look *l, struct err *e)
 {
+	AUTO_STR struct str text = STR_INIT;
+
 	for (int i = 0; i < l->c->argc; i++) {
 		struct command *cmd = command_new(CMD_INSPECT);
 		struct event *ev;
@@ -71,8 +121,11 @@ static int print_inspected(struct look *l, struct err *e)
 			event_free(ev);
 			return -1;
 		}
+		str_clear(&text);
+		str_adds(&text, "    ");
+		indent_json(&text, ev->bytes, ev->nbytes, 1);
 		fputs(i ? ",\n" : "[\n", stdout);
-		print_outside(stdout, ev->bytes, ev->nbytes);
+		print_outside(stdout, text.s, text.len);
 		event_free(ev);
 	}
 	puts("\n]");
