@@ -177,4 +177,26 @@ mv names/'say "x"' names/$'say\n x'
 check 'and in a diff, which git applies' bash -c '"$0" files transform --root names two 2 | (cd names && GIT_CEILING_DIRECTORIES=$OLDPWD git apply -p1) && grep -qx 2 names/say*' "$BERTH"
 rm -r names
 check 'nothing is left over' bash -c '! compgen -G "root/.berth*"'
+# `:delete` in the console: what it would be, before anything is.
+mkdir -p doom/a/b && printf 12345 >doom/a/f && printf 1 >doom/g
+cat >delete.script <<END
+key :
+type delete -r doom
+key Enter
+wait $PWD/doom
+expect 2 files and 3 directories, 6 in all.
+expect cannot be undone
+key Esc
+wait nothing was done
+key :
+type delete --root doom a/f g none
+key Enter
+wait $PWD/doom/a/f
+expect 2 files and 0 directories, 6 in all.  1 not found.
+key Esc
+wait nothing was done
+END
+check ':delete shows path, count and bytes' "$BERTH" -H "unix://$TMPDIR/no-engine" --script delete.script
+check 'and deletes nothing unasked' test -f doom/a/f
+
 exit $bad

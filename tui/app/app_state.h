@@ -95,6 +95,7 @@ struct app {
 	struct task *task[TASKS_MAX]; /* NULL: no such */
 	enum action asked_do;         /* PROMPT_TASK, ASK_TASK: which */
 	char *asked_line;             /* ASK_TASK: its words */
+	uint64_t delete_id;           /* CMD_WORK that looks at what `delete` named */
 	struct asked_task {
 		const struct view_ops *of; /* ASK_VIEW_TASK: who asked */
 		char *title, **argv;
@@ -206,11 +207,17 @@ bool tasks_are(enum action act);
 void tasks_ask(struct app *a, enum action act);
 void tasks_run(struct app *a, enum action act, const char *line);
 void tasks_prompt(struct app *a, enum prompt_end end);
+void tasks_ask_about(
+	struct app *a, enum action act, const char *line, const struct dialog_ask *ask);
 void tasks_confirmed(struct app *a);
 void tasks_view_asked(struct app *a, bool confirmed); /* ASK_VIEW_TASK was answered */
 void tasks_pulse(struct app *a);                      /* what they printed, and which ended */
 size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX]); /* those that may print more */
 void tasks_release(struct app *a);
+
+/* delete_acts.c */
+void delete_ask(struct app *a, const char *line);
+void delete_event(struct app *a, const struct event *e); /* EV_WORKED */
 
 /* tab_paths.c */
 bool complete_key(struct app *a, struct key k);            /* true: it was for this */

@@ -43,6 +43,7 @@ static void take_event(struct app *a, const struct event *e)
 	case EV_RESULT: acts_result(a, e); break;
 	case EV_NOTICE: app_say(a, ROLE_TEXT, "%s", e->notice ? e->notice : ""); break;
 	case EV_ALERT: take_alert(a, e); break;
+	case EV_WORKED: delete_event(a, e); break;
 	case EV_PATHS: complete_event(a, e); return;
 	case EV_SHELL_READY:
 	case EV_SHELL_OUTPUT:

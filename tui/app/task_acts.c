@@ -117,65 +117,9 @@ static void ask_about_task(
 	a->dirty = true;
 }
 
-/* What the words of `delete` mean: the paths stay in them. */
-struct doomed {
-	const char *root; /* NULL: here */
-	bool whole;       /* directories, too */
-	size_t n;
-};
-
-static struct doomed sort_doomed(const char *words[], int n)
+void tasks_ask_about(struct app *a, enum action act, const char *line, const struct dialog_ask *ask)
 {
-	struct doomed d = {0};
-	bool options = true;
-
-	for (int i = 0; i < n; i++) {
-		const char *w = words[i];
-
-		if (!options || *w != '-' || !w[1])
-			words[d.n++] = w;
-		else if (!strcmp(w, "--"))
-			options = false;
-		else if (!strncmp(w, "--root=", 7))
-			d.root = w + 7;
-		else if (!strcmp(w, "--root") && i + 1 < n)
-			d.root = words[++i];
-		else
-			d.whole |= !strcmp(w, "-r") || !strcmp(w, "--recursive");
-	}
-	return d;
-}
-
-static void ask_delete(struct app *a, const struct kind *k, const char *line)
-{
-	AUTO_FREE char *copy = xstrdup(line), *root = NULL, *where = NULL, *title = NULL;
-	const char *words[TASK_WORDS_MAX];
-	struct err e = ERR_INIT;
-	int n = task_words(copy, words, &e);
-	struct doomed d;
-	struct dialog_ask ask = {
-		.verb = "Delete", .items = words, .word = "delete", .danger = true};
-
-	if (n < 0) {
-		app_say(a, ROLE_WARN, "%s: %s.", k->verb, e.msg);
-		return;
-	}
-	d = sort_doomed(words, n);
-	if (!d.n) {
-		app_say(a, ROLE_WARN, "Which files?  delete [-r] PATH");
-		return;
-	}
-	root = d.root ? complete_path(d.root) : getcwd(NULL, 0);
-	where = xasprintf("on this machine, in %s", root ? root : "the working directory");
-	title = d.n == 1 ? xstrdup(d.whole ? "Delete a file or tree" : "Delete a file")
-			 : xasprintf("Delete %zu files%s", d.n, d.whole ? " or trees" : "");
-	ask.title = title;
-	ask.where = where;
-	ask.effect = d.whole ? "Directories are deleted with everything in them.\n"
-			       "This cannot be undone."
-			     : "This cannot be undone.";
-	ask.nitems = d.n;
-	ask_about_task(a, k, line, &ask);
+	ask_about_task(a, find_kind_of_task(act), line, ask);
 }
 
 void tasks_run(struct app *a, enum action act, const char *line)
@@ -187,7 +131,7 @@ void tasks_run(struct app *a, enum action act, const char *line)
 	if (act == DO_COMPARE && !*line)
 		line = "previous";
 	if (act == DO_DELETE) {
-		ask_delete(a, k, line);
+		delete_ask(a, line);
 		return;
 	}
 	t = launch_task(a, k, line, NULL);
