@@ -765,6 +765,7 @@ static int take_agent_down(
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
 	AUTO_CLOSE int held = hold_session(h, container, e);
+	AUTO_FREE char *home = NULL;
 	struct existing x;
 	struct arena mem;
 	int found;
@@ -785,6 +786,8 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	egress_forget(container);
 	journal_forget(container);
 	rulebook_forget(container);
+	home = xasprintf("berth-home-%s", container);
+	home_note_use(home);
 	session_forget(container);
 	if (agents_unbind(container, h->at.info.id, e))
 		return -1;

@@ -9,6 +9,8 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "container/home.h"
+
 struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 {
 	struct clean_host *h = xcalloc(1, sizeof *h);
@@ -89,6 +91,10 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 	if (world_look(en, foreign, sizes, &w, mem, e) || world_sessions(&w, mem, e))
 		return NULL;
 	w.making |= making;
+	w.now_ms = clock_wall_ms();
+	for (size_t i = 0; i < w.nvolumes; i++)
+		if (rules_own_volume(&w, &w.volume[i]))
+			w.volume[i].used_ms = home_used_ms(w.volume[i].name);
 	p = head_plan(h, foreign, mem);
 	rules_plan(&w, &h->at.policy, p, mem);
 	return p;

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #define HOME_PREFIX "berth-home-"
+#define DAY_MS (INT64_C(86400) * 1000)
 
 static const struct {
 	const char *name;
@@ -335,9 +337,29 @@ static bool is_lived_in(const struct planning *g, const struct seen_volume *v)
 		find_record(g->w, v->name + strlen(HOME_PREFIX));
 }
 
+/* What was in use a moment ago may be wanted again: a person marks it, or time does. */
+static bool is_home_young(struct planning *g, const struct seen_volume *v, const char **ret_why)
+{
+	int64_t days = g->policy ? g->policy->home_days : 0;
+	int64_t used = v->used_ms > v->made_ms ? v->used_ms : v->made_ms;
+	int64_t age = g->w->now_ms > used ? g->w->now_ms - used : 0;
+	bool young = g->w->now_ms && used && age / DAY_MS < days;
+	char text[FORMAT_MAX];
+
+	*ret_why = "home of an ended session: its files and the packages it installed";
+	if (g->w->now_ms && used)
+		*ret_why = arena_printf(g->mem,
+			"home of an ended session, last used %s ago%s: its files and the packages it installed",
+			format_age(text, age),
+			young ? arena_printf(g->mem, ", marked after %lld days (clean.home_days)",
+					(long long)days)
+			      : "");
+	return young;
+}
+
 static void plan_volume(struct planning *g, const struct seen_volume *v)
 {
-	bool ours = rules_own_volume(g->w, v);
+	bool ours = rules_own_volume(g->w, v), young = false;
 	struct clean_item *it;
 
 	if (ours && is_lived_in(g, v))
@@ -351,13 +373,13 @@ static void plan_volume(struct planning *g, const struct seen_volume *v)
 	it->foreign = !ours;
 	it->owner = rules_owner(g->mem, ours, v->labels, v->nlabels);
 	if (ours)
-		it->why = "home of an ended session: its files and the packages it installed";
+		young = is_home_young(g, v, &it->why);
 	it->made_ms = v->made_ms;
 	it->bytes = v->bytes;
 	it->keep = explain_kept(g, it, "", v->labels, v->nlabels);
 	if (!it->keep && it->foreign)
 		it->keep = why_volume_stays(g->w, v);
-	it->marked = !it->keep;
+	it->marked = !it->keep && !young;
 }
 
 bool rules_own_image(const struct world *w, const struct seen_image *i)

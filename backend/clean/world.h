@@ -39,6 +39,7 @@ struct seen_network {
 struct seen_volume {
 	const char *name, *driver;
 	int64_t made_ms, bytes;
+	int64_t used_ms; /* of a home: when its session ended; 0 not known */
 	size_t nlabels;
 	const struct key_value *labels;
 };
@@ -61,6 +62,7 @@ struct seen_files {
 
 struct world {
 	const char *engine;
+	int64_t now_ms;        /* wall time; 0: ages are not looked at */
 	bool making;           /* somebody is bringing an agent up at this moment */
 	bool labels_anonymous; /* the engine labels the volumes that nobody named */
 	size_t ncontainers, nnetworks, nvolumes, nimages, nsessions, nfiles;

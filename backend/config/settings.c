@@ -66,6 +66,8 @@ const struct setting setting_table[] = {
 		"Days after which parts of the audit log are removed; 0: never."},
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,
 		"Size of the audit log above which its oldest parts are removed; 0: never."},
+	{"clean.home_days", SETTING_INT, AT(clean_home_days), 0, 36500, NULL,
+		"Days without use before `berth clean` marks the home volume of an ended session; 0: none."},
 	{"journal.commands", SETTING_INT, AT(journal_commands), 0, 4096, NULL,
 		"Commands of each agent that are kept with their output; 0: none."},
 	{"journal.output", SETTING_BYTES, AT(journal_bytes), 4 << 10, 64 << 20, NULL,

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
@@ -60,6 +61,24 @@ static void note_forget(const char *volume)
 
 	if (!note_path(volume, path, NULL))
 		unlink(path);
+}
+
+void home_note_use(const char *volume)
+{
+	char path[PATH_MAX];
+
+	if (!note_path(volume, path, NULL))
+		utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+int64_t home_used_ms(const char *volume)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	if (strchr(volume, '/') || note_path(volume, path, NULL) || lstat(path, &st))
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * 1000;
 }
 
 /* A new volume belongs to root; a helper without network hands it to the container's user. */

@@ -10,6 +10,9 @@
 int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
 	bool *made, struct err *e);
 /* A volume that was just made goes again. */
+/* It is used no more from now on; and since when, wall time: 0 not known. */
+void home_note_use(const char *volume);
+int64_t home_used_ms(const char *volume);
 void home_unmake(struct agents_host *h, const char *volume, const char *agent);
 
 #endif

@@ -32,8 +32,8 @@ void policy_copy(struct policy *to, const struct policy *from, struct arena *mem
 			from->hosts[i].no_secrets};
 	*to = (struct policy){from->read_only, arena_strdup(mem, from->read_only_by),
 		copy_kept(mem, &from->keep), from->nhosts, hosts,
-		copy_patterns(mem, from->private_dirs.n, from->private_dirs.v), from->unrecorded,
-		arena_strdup(mem, from->data_dir)};
+		copy_patterns(mem, from->private_dirs.n, from->private_dirs.v), from->home_days,
+		from->unrecorded, arena_strdup(mem, from->data_dir)};
 }
 
 static struct policy_protected make_protected(const struct text_list *names,
@@ -64,6 +64,7 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 		state_dir, config_dir, runtime_dir};
 	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
 	struct policy p = {.read_only = s->read_only,
+		.home_days = s->clean_home_days,
 		.unrecorded = s->audit_unavailable == AUDIT_WARN,
 		.keep = make_protected(
 			&s->protected_names, &s->protected_labels, &s->protected_images)};

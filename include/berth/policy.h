@@ -52,7 +52,8 @@ struct policy {
 	/* Absolute, normalised directories of ours (state, configuration, runtime): nothing in
 	 * them, they themselves and nothing above them can be mounted into a container. */
 	struct policy_patterns private_dirs; /* plain paths, no patterns */
-	bool unrecorded; /* what the log cannot take is done all the same, and counted */
+	int64_t home_days; /* a home that was used since then is not marked for clean-up; 0: it is */
+	bool unrecorded;   /* what the log cannot take is done all the same, and counted */
 	/* Ours as well, absolute and normalised, or NULL: of it only workspaces, one by one, and what they share can be
 	 * mounted; not the stores of their checkpoints, nor all of them. */
 	const char *data_dir;

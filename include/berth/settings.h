@@ -102,8 +102,9 @@ struct settings {
 	int audit_unavailable; /* enum audit_unavailable */
 	int64_t audit_keep_days;
 	uint64_t audit_keep_bytes;
-	int64_t files_io_depth; /* 0: 64 */
-	int files_io_uring;     /* enum ascii_setting: auto, yes, no */
+	int64_t clean_home_days; /* after its last use, before a home may go unasked */
+	int64_t files_io_depth;  /* 0: 64 */
+	int files_io_uring;      /* enum ascii_setting: auto, yes, no */
 	uint64_t mcp_memory;
 	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
 	int64_t journal_commands;

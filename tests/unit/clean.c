@@ -309,6 +309,41 @@ static void test_others(void **state)
 	assert_int_equal(t.bytes, 5 + 7 + 11 + 13 + 1 + 17);
 }
 
+/* The home of a session that ended a moment ago is shown, and not marked before its days are over. */
+static void test_young_home(void **state)
+{
+	static const int64_t day = 86400000, now = 1000 * (int64_t)86400000;
+	const struct {
+		int64_t made, used, days;
+		bool marked;
+	} rows[] = {{1, now - 1000, 7, false}, {now - 1000, 0, 7, false},
+		{1, now - 7 * day, 7, true}, {1, now - 7 * day + 1, 7, false},
+		{1, now + day, 7, false}, {0, 0, 7, true}, {1, now - 1000, 0, true}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct policy policy = {.home_days = rows[i].days};
+		struct seen_volume v = {.name = "berth-home-box",
+			.driver = "local",
+			.bytes = 7,
+			.made_ms = rows[i].made,
+			.used_ms = rows[i].used};
+		struct world w = {.engine = ENGINE, .now_ms = now, .nvolumes = 1, .volume = &v};
+		struct clean_plan p;
+
+		v.labels = proven_as(v.name, OWN_HOME);
+		v.nlabels = 1;
+		p = plan_of(&w, false, &policy);
+		assert_int_equal(p.n, 1);
+		assert_int_equal(p.item[0].marked, rows[i].marked);
+		assert_null(p.item[0].keep);
+		assert_int_equal(clean_totals(&p).bytes, rows[i].marked ? 7 : 0);
+		assert_int_equal(
+			strstr(p.item[0].why, "last used") != NULL, rows[i].used || rows[i].made);
+		assert_int_equal(strstr(p.item[0].why, "clean.home_days") != NULL, !rows[i].marked);
+	}
+}
+
 /* 64 hexadecimal digits are no proof that nobody named it. */
 static void test_volumes_in_doubt(void **state)
 {
@@ -761,6 +796,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_young_home),
 		cmocka_unit_test(test_volumes_in_doubt),
 		cmocka_unit_test(test_chosen_by_name),
 		cmocka_unit_test(test_protection),
