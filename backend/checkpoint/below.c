@@ -163,3 +163,46 @@ int below_error(struct err *e, int errnum, const char *verb, const struct manife
 	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
 	}
 }
+
+/* --- times --- */
+
+/* Nanoseconds since 1970 of any year that there is a name for. */
+__extension__ typedef __int128 wide_ns;
+
+static int16_t far_of(struct timespec t)
+{
+	wide_ns far =
+		((wide_ns)t.tv_sec * 1000000000 + t.tv_nsec - below_ns(t)) / ((wide_ns)1 << 64);
+
+	return (int16_t)(far > INT16_MAX ? INT16_MAX : far < INT16_MIN ? INT16_MIN : far);
+}
+
+static struct timespec whole_time(int64_t low, int16_t far)
+{
+	wide_ns ns = (wide_ns)far * ((wide_ns)1 << 64) + low, s = ns / 1000000000;
+
+	s -= s * 1000000000 > ns; /* before 1970 */
+	return (struct timespec){(time_t)s, (long)(ns - s * 1000000000)};
+}
+
+void below_keep_mtime(struct entry *x, struct timespec t)
+{
+	x->mtime_ns = below_ns(t);
+	x->mtime_far = far_of(t);
+}
+
+void below_keep_atime(struct entry *x, struct timespec t)
+{
+	x->atime_ns = below_ns(t);
+	x->atime_far = far_of(t);
+}
+
+struct timespec below_mtime(const struct entry *x)
+{
+	return whole_time(x->mtime_ns, x->mtime_far);
+}
+
+struct timespec below_atime(const struct entry *x)
+{
+	return whole_time(x->atime_ns, x->atime_far);
+}

@@ -46,10 +46,16 @@ char *below_self(char buf[BELOW_PROC_MAX], int fd);
 int below_error(struct err *e, int errnum, const char *verb, const struct manifest *m, uint32_t i,
 	const char *name);
 
+/* Its low 64 bits, which tell times apart; those of an entry are kept whole. */
 static inline int64_t below_ns(struct timespec t)
 {
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
 }
+
+void below_keep_mtime(struct entry *x, struct timespec t);
+void below_keep_atime(struct entry *x, struct timespec t);
+struct timespec below_mtime(const struct entry *x);
+struct timespec below_atime(const struct entry *x);
 
 /* Of a file, before and after it was read: nothing came between. */
 static inline bool below_is_same_reading(const struct stat *a, const struct stat *b)

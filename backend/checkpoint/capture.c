@@ -80,7 +80,7 @@ static int hand_content(
 		return -1;
 	if (fstat(fd, &after) < 0 || !below_is_same_reading(before, &after))
 		return below_error(e, ENOENT, "read", g->m, i, NULL);
-	x->mtime_ns = below_ns(after.st_mtim);
+	below_keep_mtime(x, after.st_mtim);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int put_settled(struct reading *w, uint32_t i, int fd, struct stat before
 		}
 		before = after;
 	}
-	x->mtime_ns = below_ns(after.st_mtim);
+	below_keep_mtime(x, after.st_mtim);
 	return 0;
 }
 

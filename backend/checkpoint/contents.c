@@ -333,7 +333,7 @@ static void record_again(struct entry *x, const struct stat *st, const char *byt
 	x->mode = st->st_mode;
 	x->uid = st->st_uid;
 	x->gid = st->st_gid;
-	x->mtime_ns = below_ns(st->st_mtim);
+	below_keep_mtime(x, st->st_mtim);
 	x->ctime_ns = 0; /* vouches for nothing */
 	x->flags &= ~(uint32_t)ENTRY_SPARSE;
 }

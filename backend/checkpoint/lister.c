@@ -133,9 +133,9 @@ void listing_stat(struct entry *x, const struct stat *st)
 	x->size = S_ISREG(st->st_mode)                         ? (uint64_t)st->st_size
 		: S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode) ? st->st_rdev
 							       : 0;
-	x->mtime_ns = below_ns(st->st_mtim);
+	below_keep_mtime(x, st->st_mtim);
 	x->ctime_ns = below_ns(st->st_ctim);
-	x->atime_ns = below_ns(st->st_atim);
+	below_keep_atime(x, st->st_atim);
 	x->mode = st->st_mode;
 	x->uid = st->st_uid;
 	x->gid = st->st_gid;

@@ -31,18 +31,18 @@ enum entry_flags {
 struct entry {
 	uint8_t hash[HASH_BYTES]; /* of the object; a regular file's only */
 	uint64_t ino;
-	uint64_t size;           /* bytes; of a device its number */
-	uint64_t offset, stored; /* the object: where in the pack, how many bytes */
-	int64_t mtime_ns, ctime_ns, atime_ns;
-	uint32_t pack; /* serial of the checkpoint that stored the object */
+	uint64_t size;                        /* bytes; of a device its number */
+	uint64_t offset, stored;              /* the object: where in the pack, how many bytes */
+	int64_t mtime_ns, ctime_ns, atime_ns; /* the low 64 bits: by themselves 1677 to 2262 */
+	uint32_t pack;                        /* serial of the checkpoint that stored the object */
 	uint32_t parent;
 	uint32_t name;   /* offset in text; the root's is "" */
 	uint32_t link;   /* the first entry of the same inode; itself for most */
 	uint32_t target; /* of a symbolic link: offset in text */
 	uint32_t attrs;  /* offset in text of a struct attrs; 0: none */
 	uint32_t mode, uid, gid, flags;
-	uint32_t names; /* links of the inode, those outside of the tree too */
-	uint32_t unused;
+	uint32_t names;               /* links of the inode, those outside of the tree too */
+	int16_t mtime_far, atime_far; /* the bits above these; 0 of most */
 };
 
 /* Extended attributes in text: this length, then NAME NUL LENGTH VALUE each, sorted by name. */

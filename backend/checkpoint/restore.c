@@ -249,20 +249,6 @@ static int set_attrs(const char *self, const char *attrs, size_t n)
 	return have > 0 || n > 0;
 }
 
-/* As a file has them. */
-static void entry_times(const struct entry *x, struct timespec ret[2])
-{
-	const int64_t ns[2] = {x->atime_ns, x->mtime_ns};
-
-	for (int t = 0; t < 2; t++) {
-		ret[t] = (struct timespec){ns[t] / 1000000000, ns[t] % 1000000000};
-		if (ret[t].tv_nsec < 0) { /* before 1970 */
-			ret[t].tv_sec--;
-			ret[t].tv_nsec += 1000000000;
-		}
-	}
-}
-
 /* The inode of an entry of m, captured or made; it is opened by name, and compared with this. */
 static uint64_t inode_known(const struct restoring *r, const struct manifest *m, uint32_t i)
 {
@@ -337,7 +323,8 @@ static int dress_entry(const struct restoring *r, uint32_t i, int fd)
 	changed = changed || rc || (st.st_mode ^ x->mode) & 07777;
 	if (changed && !S_ISLNK(x->mode) && chmod(self, x->mode & 07777) < 0)
 		return -1;
-	entry_times(x, times);
+	times[0] = below_atime(x);
+	times[1] = below_mtime(x);
 	return utimensat(AT_FDCWD, self, times, 0);
 }
 
@@ -372,13 +359,16 @@ static int dress_file(const struct restoring *r, uint32_t i, int fd)
 		return -1;
 	if ((changed || (st.st_mode ^ x->mode) & 07777) && fchmod(fd, x->mode & 07777) < 0)
 		return -1;
-	entry_times(x, times);
+	times[0] = below_atime(x);
+	times[1] = below_mtime(x);
 	return futimens(fd, times);
 }
 
 static bool is_dressed(const struct restoring *r, uint32_t i, uint32_t k)
 {
-	return r->to->entry[i].mtime_ns == r->live->entry[k].mtime_ns &&
+	const struct entry *x = &r->to->entry[i], *y = &r->live->entry[k];
+
+	return x->mtime_ns == y->mtime_ns && x->mtime_far == y->mtime_far &&
 		manifest_same_dress(r->to, i, r->live, k);
 }
 

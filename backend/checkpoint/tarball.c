@@ -106,7 +106,7 @@ static struct archive_entry *describe_entry(struct tarring *t, const struct mani
 	archive_entry_set_mode(entry, x->mode);
 	archive_entry_set_uid(entry, x->uid);
 	archive_entry_set_gid(entry, x->gid);
-	archive_entry_set_mtime(entry, x->mtime_ns / 1000000000, (long)(x->mtime_ns % 1000000000));
+	archive_entry_set_mtime(entry, below_mtime(x).tv_sec, below_mtime(x).tv_nsec);
 	archive_entry_set_size(entry, S_ISREG(x->mode) ? (int64_t)x->size : 0);
 	if (S_ISLNK(x->mode))
 		archive_entry_set_symlink(entry, m->text.s + x->target);

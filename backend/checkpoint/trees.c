@@ -204,7 +204,8 @@ static int compare_with_live(const struct manifest *was, const struct manifest *
 		match[i] = k;
 		if (k == NOWHERE || !manifest_same_content(was, k, live, i) ||
 			!manifest_same_dress(was, k, live, i) ||
-			was->entry[k].mtime_ns != x->mtime_ns)
+			was->entry[k].mtime_ns != x->mtime_ns ||
+			was->entry[k].mtime_far != x->mtime_far)
 			return below_error(e, ENOENT, "archive", live, i, NULL);
 	}
 	return live->n == was->n ? 0
