@@ -8,6 +8,7 @@
 #include <berth/mem.h>
 
 #include "files/common/paths.h"
+#include "files/common/token.h"
 #include "files/walk/walk.h"
 
 int files_look(struct files_root *r, const char *path, struct files_entry *ret, struct err *e)
@@ -32,7 +33,7 @@ int files_look(struct files_root *r, const char *path, struct files_entry *ret, 
 		.meta = true,
 		.size = (uint64_t)st.st_size,
 		.blocks = (uint64_t)st.st_blocks,
-		.mtime_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec,
+		.mtime_ns = stat_mtime_ns(&st),
 		.mode = st.st_mode,
 		.uid = st.st_uid,
 		.gid = st.st_gid,

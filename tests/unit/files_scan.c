@@ -145,6 +145,14 @@ static void test_filters(void **state)
 		.filter = {.newer_ns = INT64_C(2000) * 1000000000,
 			.types = FILES_FILE,
 			.skip_hidden = true});
+	/* The year 2300, whose nanoseconds are more than 63 bits: late, not long ago. */
+	times[0].tv_sec = times[1].tv_sec = 10413792000;
+	utimensat(AT_FDCWD, tree_path("flt/b.h"), times, 0);
+	SCAN("", "", .filter = {.older_ns = INT64_C(2000) * 1000000000});
+	SCAN("b.h\n", "",
+		.filter = {.globs = (const char *[]){"b.h"},
+			.nglobs = 1,
+			.newer_ns = INT64_C(2000) * 1000000000});
 }
 
 static void test_errors(void **state)

@@ -17,9 +17,19 @@
  * read may change again without a new time stamp. */
 #define RACY_NS 20000000
 
+int64_t time_ns(int64_t seconds, int64_t ns)
+{
+	int64_t all;
+
+	if (__builtin_mul_overflow(seconds, INT64_C(1000000000), &all) ||
+		__builtin_add_overflow(all, ns, &all))
+		return seconds < 0 ? INT64_MIN : INT64_MAX;
+	return all;
+}
+
 static int64_t timespec_ns(const struct timespec *t)
 {
-	return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+	return time_ns(t->tv_sec, t->tv_nsec);
 }
 
 int64_t stat_mtime_ns(const struct stat *st)

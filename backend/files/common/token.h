@@ -21,6 +21,8 @@ void token_hasher_end(
 bool token_racy(const struct files_token *t); /* time stamps cannot vouch for the content */
 /* Whether the file open as fd (with *st) is still what the token says; reads it when it must. */
 bool token_holds(const struct files_token *t, const struct stat *st, int fd);
+/* Nanoseconds since 1970: of a time before 1677 or after 2262 the first or the last that there is. */
+int64_t time_ns(int64_t seconds, int64_t ns);
 int64_t stat_mtime_ns(const struct stat *st);
 int64_t stat_ctime_ns(const struct stat *st);
 

@@ -14,6 +14,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
+#include "files/common/token.h"
 #include "files/walk/ahead.h"
 #include "files/walk/ignore.h"
 #include "files/stage/staging.h"
@@ -365,7 +366,7 @@ static void stat_one(struct walk_worker *me, int fd, struct walk_entry *entry)
 	*entry->meta = (struct walk_meta){
 		.size = x.stx_size,
 		.blocks = x.stx_blocks,
-		.mtime_ns = x.stx_mtime.tv_sec * 1000000000 + x.stx_mtime.tv_nsec,
+		.mtime_ns = time_ns(x.stx_mtime.tv_sec, x.stx_mtime.tv_nsec),
 		.dev = ((uint64_t)x.stx_dev_major << 32) | x.stx_dev_minor,
 		.mode = x.stx_mode,
 		.uid = x.stx_uid,
