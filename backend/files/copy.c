@@ -20,6 +20,7 @@
 #include "files/walk/walk.h"
 
 #define SMALL (128u << 10) /* read and written in one piece */
+#define BLOCK 4096         /* of most file systems */
 #define STEP (8u << 20)    /* copied by the kernel between two looks at cancellation */
 
 /* A file, link or pipe with several names: the first copy, and the names still to be given to it. */
@@ -182,8 +183,10 @@ static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off
 static int copy_content(struct copying *x, struct worker *w, int in, int out, const struct stat *st)
 {
 	off_t size = st->st_size;
+	/* Of less than a block nothing can be left out; some file systems count no blocks of these. */
+	bool holes = size > BLOCK && st->st_blocks * 512 < size;
 
-	if (size <= (off_t)SMALL && size > 0) {
+	if (size <= (off_t)SMALL && size > 0 && !holes) {
 		ssize_t n = read(in, w->buf, SMALL);
 
 		if (n < 0 || file_write(out, w->buf, (size_t)n) < 0)
@@ -200,7 +203,7 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 		}
 		atomic_store(&x->no_reflink, true);
 	}
-	if (st->st_blocks * 512 < size)
+	if (holes)
 		return copy_sparse(x, w, in, out, size);
 	/* A size of 0 may be a lie (/proc): read until nothing comes. */
 	return copy_range(x, w, in, out, 0, INT64_MAX);

@@ -444,6 +444,39 @@ static void test_copy_other_names(void **state)
 	}
 }
 
+/* Also of a file that is read in one piece otherwise. */
+static void test_copy_holes(void **state)
+{
+	static const off_t sizes[] = {12288, 100000, 131072, 131073, 4 << 20};
+	struct files_copy_options o = {0};
+	char name[64], copy[64];
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		snprintf(name, sizeof name, "root/hole%zu", i);
+		tree_text(name, "begin");
+		int fd = open(tree_path(name), O_WRONLY | O_CLOEXEC);
+
+		assert_int_equal(pwrite(fd, "end", 3, sizes[i] - 3), 3);
+		close(fd);
+		assert_int_equal(lstat(tree_path(name), &st), 0);
+		if (st.st_blocks * 512 >= sizes[i]) {
+			print_message("no holes here\n");
+			skip();
+		}
+		snprintf(copy, sizeof copy, "root/hole%zu.copy", i);
+		assert_int_equal(copy_tree(name + 5, copy + 5, &o, NULL), ERR_NONE);
+		assert_int_equal(lstat(tree_path(copy), &st), 0);
+		assert_true(st.st_size == sizes[i] && st.st_blocks * 512 < sizes[i]);
+		char *was = tree_read(name), *is = tree_read(copy);
+
+		assert_memory_equal(was, is, (size_t)sizes[i]);
+		free(was);
+		free(is);
+	}
+}
+
 static mode_t mode_of(const char *name)
 {
 	struct stat st;
@@ -660,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_copy_special),
 		cmocka_unit_test(test_copy_attributes),
 		cmocka_unit_test(test_copy_other_names),
+		cmocka_unit_test(test_copy_holes),
 		cmocka_unit_test(test_copy_modes),
 		cmocka_unit_test(test_copy_link_over),
 		cmocka_unit_test(test_delete),
