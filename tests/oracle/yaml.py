@@ -31,7 +31,7 @@ LISTED = [f"k: {value}\n" for value in VALUES] + [f"{value}: x\n" for value in V
     "a: &a {b: 1}\nc:\n  <<: *a\n  d: 2\n", "a: &a {b: 1}\nc:\n  <<: [*a]\n", "c:\n  \"<<\": 1\n", "c: {<<: {b: 1}}\n", "? a\n: 1\n", "? [a]\n: 1\n", "? {a: 1}\n: 1\n", "[a]: 1\n", "? |\n  a\n: 1\n", ": 1\n", "'': 1\n", "a:\n",
     "a: \nb: 1\n", "a:\n\nb: 1\n", "a:b\n", "a :1\n", "a : 1\n", "a:  1\n", "a:\t1\n", "\ta: 1\n", "a:\n\tb: 1\n", "a:\n  b: 1\n c: 2\n", " a: 1\nb: 2\n", "  a: 1\n  b: 2\n", "a: 1\n  b: 2\n", "a: b: c\n", "- a\nb: 1\n",
     "a: 1 # c\n", "a: 1#c\n", "a: '#c'\n", "a: \"\\q\"\n", "a: \"\\uD800\"\n", "a: \"\\U00110000\"\n", "a: \"\\U0001F600\"\n", "a: \U0001F600\n", "a: \"\\e\\a\\b\"\n", "a: \"\\N\\_\\L\\P\"\n", "a: \x7f\n", "a: \x9f\n", "a: \ufffe\n",
-    "a: [" * 40 + "]" * 40 + "\n", "a: " + "x" * 2000 + "\n", "k" * 1100 + ": 1\n", "\"" + "k" * 1100 + "\": 1\n", "a: 1", "a: |\n  x", "a: !!,\n", "a: !,\n", "a: |+\n \tb\n\n # c\n", "a: |\n x\n  y\n z\n", "a: >\n x\n y\n\n z\n  w\n", "a: |#c\n x\n", "a: | # c\n x\n",
+    "a: [" * 40 + "]" * 40 + "\n", "a: " + "x" * 2000 + "\n", "k" * 1100 + ": 1\n", "\"" + "k" * 1100 + "\": 1\n", "a: 1", "a: |\n  x", "a: !!,\n", "a: [b:]\n", "a: !,\n", "a: |+\n \tb\n\n # c\n", "a: |\n x\n  y\n z\n", "a: >\n x\n y\n\n z\n  w\n", "a: |#c\n x\n", "a: | # c\n x\n",
 ]
 BYTES = [b"a: \xff\n", b"\xff\xfea\0:\0 \x001\0\n\0", b"\xfe\xff\0a\0:\0 \x001\0\n", b"a: \xc0\x80\n", b"a: \xed\xa0\x80\n", b"a: \xf4\x90\x80\x80\n", b"a: \xc3", b"\xef\xbb\xbf\xef\xbb\xbfa: 1\n", b"\xef\xbb", b"# \xff\na: 1\n"]
 
@@ -143,6 +143,7 @@ MEANT = [
     (reads("^refused: found duplicate anchor"), "PyYAML refuses an anchor of the same name; in YAML the latest counts"),
     (reads(r"^refused: .*but (got|found) '[?#]'"), "PyYAML refuses ? within words of lists, and a comment right behind |; libyaml, with which berth reads, takes both"),
     (refuses("found invalid Unicode character escape code"), "half of a surrogate pair is no character"),
+    (refuses("found unexpected ':' \\(while scanning a plain scalar"), "libyaml refuses a : in front of ] and }, which ends no word in PyYAML"),
     (refuses("while (scanning|parsing) a tag|found a tab character where an indentation"), "libyaml refuses some tags, and tabs before a text block"),
     (lambda text, differs: b"&" in text and refuses(r"found the alias \*\w+, expected an anchor")(text, differs), "berth keeps no anchors of keys"),
     (reads("str '[A-Za-z]+', for berth bool"), "true and false in any mixture of capitals"),
@@ -178,7 +179,7 @@ def generated(rng):
 
 
 ENV_LISTED = [
-    b"", b"\n", b"A=1\n", b"A=1", b"A=\n", b"A==\n", b"A=b=c\n", b"A=1\r\nB=2\r\n", b"A=1\r", b"A=1\rB=2\n", b"\xef\xbb\xbfA=1\n", b"\xef\xbb\xbf# c\nA=1\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\nA=1\n", b"B=1\n\xef\xbb\xbfA=1\n",
+    b"", b"\n", b"A=1\n", b"A=1", b"A=\n", b"A==\n", b"A=b=c\n", b"A=1\r\nB=2\r\n", b"A=1\r", b"A=1\rB=2\n", b"A\rB\n", b"\rA\n", b"\xef\xbb\xbfA=1\n", b"\xef\xbb\xbf# c\nA=1\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\nA=1\n", b"B=1\n\xef\xbb\xbfA=1\n",
     b"\xef\xbb\xbf\xef\xbb\xbfA=1\n", b"A=\xef\xbb\xbf\n", b"# c\n", b"  # c\n", b"A=1 # c\n", b"A=#c\n", b"#A=1\nB=2\n", b"A=1\nA=2\n", b"A=1\nB=2\nA=\n", b"a=1\nA=2\n", b"  A=1\n", b"\tA=1\n", b" \n", b"\t\n", b"\r\n", b"\x0bA=1\n",
     b"A =1\n", b"A\t=1\n", b"A= 1\n", b"A=1 \n", b"A=1\t\n", b"A=a b\n", b"A B=1\n", b"A B\n", b"A\tB=1\n", b"=1\n", b"=\n", b" =1\n", b"A\n", b"HOME\n", b"NOWHERE\n", b"A='1'\n", b"A=\"1\"\n", b"A='1\n", b"A=\"1'\n", b"A='\n", b"A=''\n",
     b"A=\"a\\nb\"\n", b"A=a\\\nB=2\n", b"A=$B\n", b"A=${B}\n", b"A=\\n\n", b"export A=1\n", b"export=1\n", b"export A\n", b"export  A = 1\n", b"exportA=1\n", b"A=1\0\nB=2\n", b"A\0=1\n", b"\0", b"A=1\n\0", b"A=1\n# \0\nB=2\n",
@@ -191,7 +192,7 @@ ENV_MEANT = [
     (rb"[^=]*=[ \t]*(\"[^\"]*\"|'[^']*')[ \t\r]*", "for docker quotes are part of the value"),
     (rb"[^=]*=([ \t].*|.*[ \t\r])", "for docker blanks around the value are part of it"),
     (rb"[ \t\r]*[^= \t\r]+[ \t\r]+=.*", "docker refuses a blank behind the name"),
-    (rb"[ \t]*[^=\s\0#\x80-\xff][^=\s\0\x80-\xff]*[ \t\r]*", "docker takes a name alone from its own environment; berth has env_vars for that and warns"),
+    (rb"[ \t\r]*[^=\s\0#\x80-\xff][^= \t\0\x80-\xff]*[ \t\r]*", "docker takes a name alone from its own environment; berth has env_vars for that and warns"),
     (rb"(?s:.*)\0(?s:.*)", "docker passes NUL bytes on, which ends in an error of the engine"),
     (rb"[^\x80-\xff]*[\x80-\xff].*", "docker refuses what is not UTF-8, and knows the blanks of Unicode"),
     (rb"[\x0b\x0c].*|.*[\x0b\x0c][^=]*=.*", "docker skips vertical tabs and form feeds in front of a name and takes them within"),
