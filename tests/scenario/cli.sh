@@ -32,6 +32,10 @@ expect 'an escape in an argument stays text' 2 '' 'berth: unknown subcommand "^\
 expect 'help on a full disk' 1 '' 'berth: Cannot write to standard output: No space left on device' \
 	bash -c '"$0" --help >/dev/full' "$BERTH"
 expect 'completion of an unknown shell' 2 '' 'berth: unknown operand "csh"*' "$BERTH" completion csh
+for seconds in 0 0.0001 0x10 ' 5' 1e3 5s nan '' .; do
+	expect "--timeout of '$seconds'" 125 '' 'berth: --timeout takes seconds from 0.001 to 604800*' \
+		"$BERTH" exec --timeout "$seconds" x -- true
+done
 
 # No engine.
 expect 'ps without an engine' 3 '' "berth: *unix://$TMPDIR/none.sock*--host*" "$BERTH" -H "unix://$TMPDIR/none.sock" ps

@@ -106,7 +106,8 @@ int cli_timeout(const struct cli *c, int64_t *ms, struct err *e)
 	if (!text)
 		return 0;
 	s = strtod(text, &end);
-	if (*end || end == text || !(s > 0) || s > 604800)
+	/* 0.0001 would be no limit; hexadecimal and blanks are strtod's, nobody's seconds. */
+	if (*end || text[strspn(text, "0123456789.")] || !(s >= 0.001) || s > 604800)
 		return err_set(e, ERR_USAGE,
 			"--timeout takes seconds from 0.001 to 604800, not `%s`.", text);
 	*ms = (int64_t)(s * 1000 + 0.5);
