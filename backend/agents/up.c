@@ -44,6 +44,15 @@ static uint64_t measure_us(int64_t start)
 	return (uint64_t)((clock_mono_ns() - start) / 1000);
 }
 
+static int refuse_missing(const char *what, const char *who, const char *path, struct err *e)
+{
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		return 0;
+	return err_set(e, ERR_CONFIG,
+		"the %s %s of %s does not exist; create it first (mkdir -p %s; berth up --create does).",
+		what, path, who, path);
+}
+
 /* What the definition declares: here it is refused, if it is. */
 static int add_declared(struct bringing *b, struct err *e)
 {
@@ -61,20 +70,21 @@ static int add_declared(struct bringing *b, struct err *e)
 
 		if (g->source && !real)
 			return err_sys(e, errno, "cannot find what %s shows", g->path);
+		if (!g->source && refuse_missing("context path", a->id, g->path, e))
+			return -1;
 		if (mounts_add(l, MOUNT_DECLARED, real ? real : g->path, g->path, !g->write,
 			    writable, n, e))
 			return -1;
 		/* What is protected inside a writable grant is mounted once more, read-only, over it. */
 		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
-			if (mounts_add(l, MOUNT_DECLARED, g->protected_paths.word[k],
-				    g->protected_paths.word[k], true, NULL, 0, e))
+			if (refuse_missing(
+				    "protected path", a->id, g->protected_paths.word[k], e) ||
+				mounts_add(l, MOUNT_DECLARED, g->protected_paths.word[k],
+					g->protected_paths.word[k], true, NULL, 0, e))
 				return -1;
 	}
-	if (a->temporary && access(a->temporary, F_OK) < 0 && errno == ENOENT)
-		return err_set(e, ERR_CONFIG,
-			"the agent_temporary_workspace %s of %s does not exist; create it first (mkdir %s; "
-			"berth up --create does).",
-			a->temporary, a->id, a->temporary);
+	if (a->temporary && refuse_missing("agent_temporary_workspace", a->id, a->temporary, e))
+		return -1;
 	if (a->temporary &&
 		mounts_add(l, MOUNT_DECLARED, a->temporary, a->temporary, true, NULL, 0, e))
 		return -1;
@@ -550,7 +560,7 @@ static int make_workspace_of(struct bringing *b, struct err *e)
 				 : ready_make(a->workspace, e),
 	    held;
 
-	if (made >= 0 && b->h->create && a->temporary && ready_make(a->temporary, e) < 0)
+	if (made >= 0 && b->h->create && ready_make_folders(a, e))
 		return -1;
 	if (made < 0 || !a->bound)
 		return made;

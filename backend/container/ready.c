@@ -50,20 +50,50 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 	return 0;
 }
 
-int ready_make(const char *workspace, struct err *e)
+/* 1: made, 0: there already. */
+static int make_folder(const char *what, const char *path, bool hand_over, struct err *e)
 {
 	AUTO_CLOSE int fd = -1;
 
-	if (mounts_foresee(MOUNT_DECLARED, workspace, e))
+	if (mounts_foresee(MOUNT_DECLARED, path, e))
 		return -1;
-	if (mkdir(workspace, 0755))
-		return errno == EEXIST
-			? 0
-			: err_sys(e, errno, "cannot create the workspace %s", workspace);
-	fd = open(workspace, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || (!geteuid() && fchown(fd, OF_ROOT, OF_ROOT)))
-		return err_sys(e, errno, "cannot hand over the workspace %s", workspace);
+	if (mkdir(path, 0755)) {
+		if (errno == EEXIST)
+			return 0;
+		err_sys(e, errno, "cannot create the %s %s", what, path);
+		if (e->sys == ENOENT)
+			err_set(e, ERR_CONFIG,
+				"cannot create the %s %s, for its parent does not exist; make it: mkdir -p %s",
+				what, path, path);
+		return -1;
+	}
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (hand_over && !geteuid() && fchown(fd, OF_ROOT, OF_ROOT)))
+		return err_sys(e, errno, "cannot hand over the %s %s", what, path);
 	return 1;
+}
+
+int ready_make(const char *workspace, struct err *e)
+{
+	return make_folder("workspace", workspace, true, e);
+}
+
+int ready_make_folders(const struct agent_def *a, struct err *e)
+{
+	for (size_t i = 0; i < a->npaths; i++) {
+		const struct path_grant *g = &a->paths[i];
+
+		if (g->source)
+			continue;
+		if (make_folder("context path", g->path, g->write, e) < 0)
+			return -1;
+		for (size_t k = 0; g->write && k < g->protected_paths.n; k++)
+			if (make_folder("protected path", g->protected_paths.word[k], false, e) < 0)
+				return -1;
+	}
+	if (a->temporary && make_folder("agent_temporary_workspace", a->temporary, true, e) < 0)
+		return -1;
+	return a->snapshots && make_folder("snapshot_storage", a->snapshots, true, e) < 0 ? -1 : 0;
 }
 
 int ready_script(const struct tool_def *d, struct mount_list *l, const char *const *writable,

@@ -25,6 +25,8 @@ int ready_user(const char *who, const char *workspace, uid_t *uid, gid_t *gid, s
 /* Make a workspace that is not there, for the user that will run inside: one directory, where it may be
  * mounted.  1: made, 0: there already. */
 int ready_make(const char *workspace, struct err *e);
+/* The other folders that a definition names and that are not there: made for who runs inside where it may write. */
+int ready_make_folders(const struct agent_def *a, struct err *e);
 
 /* Every path of the team that some agent or tool may write: nothing may be mounted from below one.
  * The list lives in mem.  `*places` of them, its first, count for a workspace: all, but in MassGen's files, where a

@@ -104,8 +104,8 @@ int secrets_add(struct secret_values *v, const struct secret_def *d, struct err 
 
 		if (!found)
 			return err_set(e, ERR_CONFIG,
-				"the secret %s comes from the variable %s, which is not set.",
-				d->name, d->source);
+				"the secret %s comes from the variable %s, which is not set: export %s=...",
+				d->name, d->source, d->source);
 		len = strlen(found);
 		if (len > SECRET_MAX)
 			return err_set(e, ERR_CONFIG, "the secret %s is longer than %d bytes.",
@@ -209,6 +209,22 @@ static bool names_variable(const struct words *w, const char *word)
 	return false;
 }
 
+static bool is_absent(const char *source)
+{
+	return access(source, F_OK) < 0 && errno == ENOENT;
+}
+
+/* Whose path a team file gives has to be there, unless it is MassGen's; a place that everybody has by the same name need not. */
+static bool is_file_absent(const struct credentials *c, const char *source)
+{
+	return c->lenient && is_absent(source);
+}
+
+static bool is_env_file_absent(const struct credentials *c)
+{
+	return c->env_file && is_file_absent(c, c->env_file);
+}
+
 static int add_env_file(struct secret_values *v, const struct credentials *c, struct err *e)
 {
 	char *text, *at, *name, *value;
@@ -244,7 +260,7 @@ static int add_env_file(struct secret_values *v, const struct credentials *c, st
 int secrets_foresee(const struct credentials *c, struct err *e)
 {
 	struct secret_values v = {0};
-	int rc = c->env_file ? add_env_file(&v, c, e) : 0;
+	int rc = c->env_file && !is_env_file_absent(c) ? add_env_file(&v, c, e) : 0;
 
 	secrets_release(&v);
 	return rc;
@@ -265,10 +281,13 @@ int secrets_gather(
 			continue;
 		if (!value)
 			return err_set(e, ERR_CONFIG,
-				"%s asks for the variable %s, which is not set here.", a->id, name);
+				"%s asks for the variable %s, which is not set here: export %s=...",
+				a->id, name, name);
 		append_secret(ret, xasprintf("$%s", name), xstrdup(value), strlen(value));
 	}
-	return a->credentials.env_file ? add_env_file(ret, &a->credentials, e) : 0;
+	return a->credentials.env_file && !is_env_file_absent(&a->credentials)
+		? add_env_file(ret, &a->credentials, e)
+		: 0;
 }
 
 void secrets_release(struct secret_values *v)
@@ -286,11 +305,6 @@ static const struct {
 	const char *word, *below_home;
 } known[] = {{"ssh_keys", ".ssh"}, {"git_config", ".gitconfig"}, {"gh_config", ".config/gh"},
 	{"npm_config", ".npmrc"}, {"pypi_config", ".pypirc"}};
-
-static bool is_file_absent(const struct credentials *c, const char *source)
-{
-	return c->lenient && access(source, F_OK) < 0 && errno == ENOENT;
-}
 
 static void add_absent(char *buf, size_t cap, const char *what, const char *name)
 {
@@ -323,17 +337,18 @@ bool secrets_absent(const struct credentials *c, char *buf, size_t cap)
 	char found[320] = "";
 
 	*buf = '\0';
-	if (!c->lenient)
-		return false;
-	for (size_t i = 0; i < c->env.n; i++)
+	for (size_t i = 0; c->lenient && i < c->env.n; i++)
 		if (!getenv(c->env.word[i]))
 			add_absent(found, sizeof found, "$", c->env.word[i]);
-	find_absent_lines(c, found, sizeof found);
+	if (is_env_file_absent(c))
+		add_absent(found, sizeof found, "", c->env_file);
+	else if (c->lenient)
+		find_absent_lines(c, found, sizeof found);
 	for (size_t i = 0; home && i < c->mount.n; i++)
 		for (size_t k = 0; k < COUNT(known); k++) {
 			AUTO_FREE char *source = xasprintf("%s/%s", home, known[k].below_home);
 
-			if (!strcmp(c->mount.word[i], known[k].word) && is_file_absent(c, source))
+			if (!strcmp(c->mount.word[i], known[k].word) && is_absent(source))
 				add_absent(found, sizeof found, "~/", known[k].below_home);
 		}
 	for (size_t i = 0; i < c->nfiles; i++)
@@ -371,7 +386,7 @@ int secrets_mounts(const struct credentials *c, struct mount_list *l, struct err
 					"HOME is not set, so %s cannot be found.", known[k].word);
 			source = xasprintf("%s/%s", home, known[k].below_home);
 			target = xasprintf(SPEC_HOME "/%s", known[k].below_home);
-			if (is_file_absent(c, source))
+			if (is_absent(source))
 				continue;
 			if (mounts_add(l, MOUNT_CREDENTIAL, source, target, true, NULL, 0, e))
 				return err_wrap(e, "credentials %s", known[k].word);

@@ -4,7 +4,7 @@ export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
 p=m$$
-trap 'docker rm -f massgen-$p-{a,b} >/dev/null 2>&1; docker volume rm -f berth-home-massgen-$p-{a,b} >/dev/null 2>&1' EXIT
+trap 'docker rm -f {massgen,berth}-$p-{a,b} >/dev/null 2>&1; docker volume rm -f berth-home-{massgen,berth}-$p-{a,b} >/dev/null 2>&1' EXIT
 
 chmod 755 . && mkdir a b docs src src/keep && chown -R 1000:1000 a b docs src
 agents() { # IDS...: agents of box:1
@@ -132,6 +132,25 @@ check 'the folder is missing' said 2 'agent_temporary_workspace .*up --create do
 check 'and is created' said 0 'warning: .*goes without: .BERTH_NO_TOKEN' up --create lent.yaml
 check 'with what is there' writes a a
 check 'and down' said 0 "massgen-$p-a +down" down lent.yaml
+
+# The shipped files in a folder where nothing is: all that can be made is made, the rest is told with its command.
+mkdir -p fresh/deep && sed "s,image: berth/runtime:local,image: 'box:1',; s/^  reviewer:/&\n    image: 'box:1'/; s/researcher/$p-a/g; s/reviewer/$p-b/g" \
+	"$SRC/configs/team.yaml" >fresh/team.yaml
+sed "s,massgen/mcp-runtime:latest,'box:1',; s/cwd: workspace2/&\n      command_line_docker_image: 'box:1'/; s/agent_\([ab]\)$/$p-\1/" \
+	"$SRC/configs/massgen.yaml" >fresh/massgen.yaml
+sed 's,path: docs,path: far/away/docs,' fresh/massgen.yaml >fresh/deep/massgen.yaml
+here=$PWD && cd fresh && mkdir workspace1 workspace2 && chown 1000:1000 workspace1 workspace2
+check 'a context path that is missing' said 2 'context path .*/fresh/docs of .*mkdir -p .*/fresh/docs; berth up --create' up massgen.yaml
+rmdir workspace1
+check 'massgen.yaml' said 0 "$p-b +up" up --create massgen.yaml
+check 'with its folders' test -d workspace1 -a -d docs -a -d temp_workspaces -a -d snapshots
+check 'down of it' said 0 "$p-a +down" down massgen.yaml
+check 'a secret that is not there' said 2 'API_KEY, which is not set: export API_KEY=' up --create team.yaml
+check 'team.yaml' env API_KEY=x LANG=C "$BERTH" up --create team.yaml
+check 'with its folders, the protected one in them' test -d shared/templates -a -d "$p-a-output"
+check 'down of this, too' said 0 "berth-$p-b +down" down team.yaml
+check 'what cannot be made is named with its command' said 2 'mkdir -p .*/far/away/docs' up --create deep/massgen.yaml
+cd "$here" || exit 1
 
 # Where up and check refuse the same, both say so with 2.
 { echo agents: && agents circle; } >circle.yaml

@@ -110,6 +110,33 @@ static void test_chosen(void **state)
 	secrets_release(&w);
 }
 
+/* What everybody has at the same place, or MassGen's file names, may be missing: that is told, and nothing is mounted. */
+static void test_absent(void **state)
+{
+	static const char *const mount[] = {"git_config", "ssh_keys"};
+	struct agent_def a = {.id = "a", .credentials = {.mount = {2, mount}}};
+	struct mount_list l = {0};
+	struct secret_values v = {0};
+	struct team t = {0};
+	struct err e = ERR_INIT;
+	char told[400];
+
+	(void)state;
+	setenv("HOME", "/nonexistent", 1);
+	assert_int_equal(secrets_mounts(&a.credentials, &l, &e), 0);
+	assert_int_equal(l.n, 0);
+	assert_true(secrets_absent(&a.credentials, told, sizeof told));
+	assert_non_null(strstr(told, "~/.gitconfig, ~/.ssh"));
+	a.credentials = (struct credentials){.env_file = "/nonexistent/.env"};
+	assert_int_equal(secrets_gather(&t, &a, &v, &e), -1);
+	assert_int_equal(secrets_foresee(&a.credentials, &e), -1);
+	a.credentials.lenient = true;
+	assert_int_equal(secrets_gather(&t, &a, &v, &e), 0);
+	assert_int_equal(secrets_foresee(&a.credentials, &e), 0);
+	assert_true(secrets_absent(&a.credentials, told, sizeof told));
+	assert_non_null(strstr(told, "/nonexistent/.env"));
+}
+
 /* What sets nothing is told by its place alone. */
 static void test_odd_lines(void **state)
 {
@@ -159,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_absent),
 		cmocka_unit_test(test_odd_lines),
 		cmocka_unit_test(test_bytes),
 	};
