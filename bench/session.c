@@ -26,6 +26,7 @@
 #include "cli/gate.h"
 #include "job/board.h"
 #include "live.h"
+#include "peers/docker.h"
 #include "report.h"
 #include "session.h"
 
@@ -498,16 +499,18 @@ static int run_cases(struct session *s, struct err *e)
 static int run_planned(struct session *s, const struct cli *c, struct err *e)
 {
 	struct history_run *h = &s->results.run;
-	const char *engine = getenv("BERTH_BENCH_ENGINE");
+	struct endpoint engine;
 
 	snprintf(h->version, sizeof h->version, "%s", berth_build.version);
 	h->seed = s->options.seed;
 	h->started_ms = clock_wall_ms();
 	machine_fill(h);
 	machine_versions(h->versions, sizeof h->versions);
-	if (!engine)
-		engine = getenv("DOCKER_HOST");
-	snprintf(h->engine, sizeof h->engine, "%s", engine ? engine : "");
+	bench_engine_is(cli_value(c, "host"), cli_value(c, "context"));
+	if (bench_endpoint(&engine, NULL) == 0) {
+		snprintf(h->engine, sizeof h->engine, "%s", engine.url);
+		endpoint_release(&engine);
+	}
 	s->options.ctx = s;
 	s->options.sampled = on_sample;
 	s->options.cancelled = is_session_cancelled;

@@ -23,6 +23,8 @@ struct mini {
 	char path[108];
 };
 
+/* -H and --context of the command line, or NULL; they come before the variables, and must stay. */
+void bench_engine_is(const char *host, const char *context);
 /* The engine of BERTH_BENCH_ENGINE or BERTH_TEST_ENGINE, else the one that any berth command would talk to; it must be
  * behind a unix socket of this machine.  Release it. */
 int bench_endpoint(struct endpoint *ret, struct err *e);
@@ -31,7 +33,7 @@ int mini_open(struct mini *m, struct err *e);
 void mini_close(struct mini *m);
 const char *mini_url(const struct mini *m, char *buf, size_t cap); /* unix://... */
 
-/* ERR_NOT_FOUND where the engine lacks the image; of BOX it says how to make it. */
+/* ERR_NOT_FOUND where the engine lacks the image; BOX is made. */
 int mini_image(struct mini *m, const char *image, struct err *e);
 
 /* One call; the body of the answer is appended to *reply (may be NULL).  The HTTP status, or -1. */
