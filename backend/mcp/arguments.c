@@ -2,7 +2,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/mem.h>
+
 #include "mcp/tool_call.h"
+
+#define PATHS_MOST 20000   /* of one call */
+#define PATTERNS_MOST 1000 /* each is compared with each name */
+
+/* How many items such a list may have; 0: as many as a message. */
+static size_t items_most(const struct arg_def *a)
+{
+	static const char *const patterns[] = {"glob", "exclude", "excludePatterns"};
+
+	if (a->type != ARG_TEXTS)
+		return 0;
+	for (size_t i = 0; i < COUNT(patterns); i++)
+		if (!strcmp(a->name, patterns[i]))
+			return PATTERNS_MOST;
+	return strcmp(a->name, "paths") != 0 ? 0 : PATHS_MOST;
+}
 
 /* -- the schema ------------------------------------------------------------------------------------ */
 
@@ -35,6 +53,8 @@ static void put_arg_schema(struct jsonw *j, const struct arg_def *a)
 		jsonw_end(j);
 		if (a->required)
 			jsonw_int(j, "minItems", 1);
+		if (items_most(a))
+			jsonw_int(j, "maxItems", (int64_t)items_most(a));
 	}
 	if (a->type == ARG_MAP) {
 		jsonw_object(j, "additionalProperties");
@@ -117,6 +137,9 @@ static int check_items(const struct arg_def *a, const struct json *v, struct err
 		return err_set(e, ERR_USAGE, "\"%s\" has to be an array.", a->name);
 	if (a->required && !v->n)
 		return err_set(e, ERR_USAGE, "\"%s\" is empty.", a->name);
+	if (items_most(a) && v->n > items_most(a))
+		return err_set(e, ERR_USAGE, "\"%s\" holds %zu items, at most %zu are taken.",
+			a->name, v->n, items_most(a));
 	for (const struct json *j = v->first; j; j = j->next, i++) {
 		char where[96];
 

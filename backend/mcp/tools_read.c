@@ -250,8 +250,6 @@ int tool_read_media(struct call *c, struct err *e)
 	return rc;
 }
 
-#define PATHS_MOST 20000 /* of one call */
-
 struct asked {
 	struct files_root *root;
 	const char *rel, *path; /* as in place_in, in the call's memory */
@@ -338,8 +336,6 @@ int tool_read_many(struct call *c, struct err *e)
 	struct asked *a;
 	int rc;
 
-	if (n > PATHS_MOST)
-		return err_set(e, ERR_USAGE, "One call reads at most %d files.", PATHS_MOST);
 	a = xcalloc(n, sizeof *a);
 	got = xcalloc(n + 1, sizeof(struct files_reading *));
 	for (size_t i = 0; i < n; i++)

@@ -174,6 +174,11 @@ def _():
     put("ones", b"a\n" * (1 << 20))
     with Client("team.yaml") as c:
         assert "at most" in c.fails("read_multiple_files", paths=["none"] * MANY)
+        assert "at most" in c.fails("delete_files", paths=["none"] * MANY)
+        for tool, name, more in (("search_files", "excludePatterns", {"pattern": "x"}), ("directory_tree", "excludePatterns", {}),
+                                 ("search_text", "glob", {"pattern": "x"}), ("search_text", "exclude", {"pattern": "x"}), ("scan_directory", "glob", {}),
+                                 ("transform_files", "exclude", {"pattern": "x", "replacement": "y"})):
+            assert "at most 1000" in c.fails(tool, path=".", **{name: ["*a*"] * 1001}, **more), (tool, name)
         got = c.call("read_multiple_files", paths=["none"] * 20000)
         assert got.count("Error - ") == 20000
         c.fails("write_multiple_files", files=[{"path": "/etc/x", "content": ""}] * (MANY // 3))
