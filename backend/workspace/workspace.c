@@ -368,9 +368,6 @@ static int build_in_image(struct workspaces *w, const struct workspace_new *n, s
 	AUTO_CLOSE int top = -1, dir = -1;
 	uint64_t number;
 
-	if (faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return err_set(e, ERR_CONFLICT, "the %s %s already exists",
-			workspace_kind_name(n->kind), n->name);
 	dir = workspace_begin_image(w, n->kind, n->name, n->image, &top, &number, e);
 	if (dir >= 0 && workspace_keep_limits(w, number, n->kind, n->name, n->image, e) == 0 &&
 		fill_workspace(dir, n, e) == 0 &&
@@ -424,9 +421,11 @@ int workspace_create(struct workspaces *w, const struct workspace_new *n, struct
 	if (workspaces_check_name(n->name, e) < 0 || workspaces_lock(w, e) < 0)
 		return -1;
 	snprintf(hidden, sizeof hidden, UNFINISHED "%s", n->name);
+	/* Before it is filled: who fills it writes under its name elsewhere, too. */
 	rc = faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
 		? forget_former(w, n, e)
-		: 0;
+		: err_set(e, ERR_CONFLICT, "the %s %s already exists", workspace_kind_name(n->kind),
+			  n->name);
 	if (rc == 0)
 		rc = n->image ? build_in_image(w, n, e) : build_workspace(w, n, hidden, e);
 	/* What cannot be removed now goes at the next opening. */

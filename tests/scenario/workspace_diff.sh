@@ -153,6 +153,29 @@ check 'with nothing else in it' says 0 '' "$BERTH" workspace diff site site-1
 mv "$tasks/site-1" aside && ln -s "$PWD/aside" "$tasks/site-1"
 check 'a link in its place is not a workspace' says 1 '*no workspace*' "$BERTH" workspace diff site site-1
 
+# together: every fork gets a name, and keeps the start that its own checkpoint was.
+together() {
+	local pids=() i
+	for i in 1 2 3 4 5 6; do
+		"$BERTH" workspace fork --json other 3 >"fork.$i" 2>>errors &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || { cat errors && return 1; }
+	done
+	python3 - "$BERTH" <<'EOF'
+import json, subprocess, sys
+forks = [json.load(open(f"fork.{i}")) for i in range(1, 7)]
+names = [f["name"] for of in forks for f in of["forks"]]
+assert sorted(names) == sorted(f"other-{i}" for i in range(1, 19)), names
+for of in forks:
+    for f in of["forks"]:
+        show = json.loads(subprocess.run([sys.argv[1], "workspace", "show", "--json", f["name"]], check=True, capture_output=True).stdout)
+        assert show["forked_from"] == of["checkpoint"], (show, of)
+EOF
+}
+check 'forks made at the same time' together
+
 # acts: a fork by its name, with how it ended.
 acts() {
 	"$BERTH" audit list --json --act workspace.fork | python3 -c '

@@ -213,6 +213,11 @@ static void test_filled_by_caller(void **state)
 	assert_true(tree_has("w/tasks/f/context.json",
 		"{\n  \"task_id\": \"f\",\n  \"created_at\": \"1970-01-01T00:00:00.000Z\",\n"
 		"  \"environment\": null\n}\n"));
+	/* One that is there is not filled again: what fills it notes things under its name. */
+	n.ctx = &fails;
+	e = (struct err)ERR_INIT;
+	assert_int_equal(workspace_create(w, &n, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
 }
 
 static void fill_usage(void)

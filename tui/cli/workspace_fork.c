@@ -36,6 +36,20 @@ static int fill_fork(void *ctx, int dir, struct err *e)
 	return rc;
 }
 
+static int is_taken(const struct forking *f, const char *name, bool *ret, struct err *e)
+{
+	struct workspace_info *all;
+	size_t count;
+
+	if (workspace_list(f->x->all, &all, &count, e))
+		return -1;
+	*ret = false;
+	for (size_t i = 0; i < count; i++)
+		*ret |= all[i].kind == WORKSPACE_TASK && !strcmp(all[i].name, name);
+	free(all);
+	return 0;
+}
+
 /* NAME-1, NAME-2 ...: the next that no task has. */
 static int make_fork(struct forking *f, unsigned *number, struct err *e)
 {
@@ -50,26 +64,25 @@ static int make_fork(struct forking *f, unsigned *number, struct err *e)
 
 	for (; *number < NUMBER_MAX; ++*number) {
 		AUTO_FREE char *wanted = xasprintf("%s-%u", f->x->name, *number);
-		struct workspace_info *all;
-		bool taken = false;
-		size_t count;
+		struct err why = ERR_INIT;
+		bool taken;
 
 		if (strlen(wanted) > WORKSPACE_NAME_MAX)
 			return err_set(e, ERR_USAGE,
 				"forks of %s would have names of more than %d characters.",
 				f->x->path, WORKSPACE_NAME_MAX);
-		if (workspace_list(f->x->all, &all, &count, e))
+		if (is_taken(f, wanted, &taken, e))
 			return -1;
-		for (size_t i = 0; i < count; i++)
-			taken = taken ||
-				(all[i].kind == WORKSPACE_TASK && !strcmp(all[i].name, wanted));
-		free(all);
 		if (taken)
 			continue;
 		snprintf(name, sizeof f->name[0], "%s", wanted);
 		f->next = name;
-		if (workspace_create(f->x->all, &n, e))
-			return -1;
+		if (workspace_create(f->x->all, &n, &why)) {
+			/* Another program may have made one of that name since. */
+			if (why.kind == ERR_CONFLICT && !is_taken(f, wanted, &taken, NULL) && taken)
+				continue;
+			return err_copy(e, &why);
+		}
 		f->made++;
 		++*number;
 		return 0;
