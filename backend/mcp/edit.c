@@ -64,7 +64,7 @@ static bool splits_word(const struct edit_request *q, const char *at)
 	return at > q->text && at < q->text + q->text_n && is_word(at[-1]) && is_word(*at);
 }
 
-static int find_exact(const struct edit_request *q, struct places *p, struct err *e)
+static int find_plain(const struct edit_request *q, struct places *p, struct err *e)
 {
 	const char *end = q->text + q->text_n, *from = q->text, *counted = q->text, *at;
 	size_t line = 0, steps = 0;
@@ -84,6 +84,54 @@ static int find_exact(const struct edit_request *q, struct places *p, struct err
 		if (check_work(q, p, q->old_n, &steps, e))
 			return -1;
 	}
+	return 0;
+}
+
+static bool has_crlf(const char *s, size_t n)
+{
+	return memmem(s, n, "\r\n", 2) != NULL;
+}
+
+static void add_plain(struct str *out, const char *s, size_t n)
+{
+	for (const char *end = s + n, *cr; s < end; s = cr + 1) {
+		cr = memmem(s, (size_t)(end - s), "\r\n", 2);
+		str_add(out, s, (size_t)((cr ? cr : end) - s));
+		if (!cr)
+			return;
+	}
+}
+
+/* Where in the text the byte lies that is at `plain` when each CR LF is one byte. */
+static size_t place_of(const struct edit_request *q, size_t plain)
+{
+	const char *s = q->text, *end = s + q->text_n, *cr;
+
+	while ((cr = memmem(s, (size_t)(end - s), "\r\n", 2)) && (size_t)(cr - s) < plain) {
+		plain -= (size_t)(cr - s) + 1;
+		s = cr + 2;
+	}
+	return (size_t)(s - q->text) + plain;
+}
+
+/* CR LF and LF are the same: a client that reads lines sends LF. */
+static int find_exact(const struct edit_request *q, struct places *p, struct err *e)
+{
+	AUTO_STR struct str text = STR_INIT, old = STR_INIT;
+	struct edit_request plain = *q;
+
+	if (!has_crlf(q->text, q->text_n) && !has_crlf(q->old, q->old_n))
+		return find_plain(q, p, e);
+	add_plain(&text, q->text, q->text_n);
+	add_plain(&old, q->old, q->old_n);
+	plain.text = text.s;
+	plain.text_n = text.len;
+	plain.old = old.s;
+	plain.old_n = old.len;
+	if (find_plain(&plain, p, e))
+		return -1;
+	p->first.from = place_of(q, p->first.from);
+	p->first.to = place_of(q, p->first.to);
 	return 0;
 }
 

@@ -45,6 +45,9 @@ static void test_good(void **state)
 		{"a\r\nb\r\nc\r\n", "a\r\nb\r\n", "x\n", "x\r\nc\r\n"},
 		{"a\nb\nc\n", "a\r\nb\r\n", "x\r\ny\r\n", "x\ny\nc\n"},
 		{"a\r\nb", "b", "x\ny", "a\r\nx\r\ny"},
+		{" return 1\r\n", "return 1\n", "return 1\n  }\n", " return 1\r\n  }\r\n"},
+		{"a\r\n  # c\r\n", "\n  # c", "\nb\n  # c", "a\r\nb\r\n  # c\r\n"},
+		{"\r\n\r\na\r\n", "a\n", "", "\r\n\r\n"},
 		/* blanks that end a line do not count, and one indentation more or less is kept */
 		{"\tif (x)  \n\t\ty();\n", "if (x)\n\ty();", "z();\n\nif (q)\n\tr();",
 			"\tz();\n\n\tif (q)\n\t\tr();\n"},
@@ -86,6 +89,7 @@ static void test_refused(void **state)
 		{"a-a-a", "a-a", "b", ERR_CONFLICT, "2 times"},
 		{"  a  \n  b\nq\n    a\n    b \n", "a\nb", "c", ERR_CONFLICT,
 			"2 times (lines 1, 4)"},
+		{"c\r\nc\n", "c\n", "d\n", ERR_CONFLICT, "2 times (lines 1, 2)"},
 		/* within a word */
 		{"import osmium\n", "import os", "import sys", ERR_NOT_FOUND,
 			"longer word in line 1"},
