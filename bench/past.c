@@ -10,7 +10,6 @@
 #include <berth/text.h>
 
 #include <berth/jsonw.h>
-#include "cli/config_check.h"
 #include "machine.h"
 #include "plan.h"
 #include "report.h"
@@ -30,9 +29,22 @@ struct history *bench_history(struct err *e)
 
 /* check */
 
+struct faults {
+	struct err *v;
+	size_t n, cap;
+};
+
+static void add_fault(void *faults, const struct err *e)
+{
+	struct faults *f = faults;
+
+	f->v = mem_grow(f->v, &f->cap, f->n + 1, sizeof *f->v);
+	f->v[f->n++] = *e;
+}
+
 int bench_check(const struct cli *c, const struct settings *unused, struct err *e)
 {
-	struct findings f = {.kind = "a benchmark suite"};
+	struct faults f = {0};
 	struct err why = ERR_INIT;
 	struct plan p;
 	int rc;
@@ -40,13 +52,13 @@ int bench_check(const struct cli *c, const struct settings *unused, struct err *
 	(void)unused;
 	(void)e;
 	plan_init(&p);
-	p.found = findings_add;
+	p.found = add_fault;
 	p.found_ctx = &f;
 	if (plan_add(&p, c->argv[0], &why) < 0)
-		findings_add(&f, &why);
-	rc = findings_conclude(c, &f, c->argv[0]);
+		add_fault(&f, &why);
+	rc = cli_conclude_check(c, "a benchmark suite", f.v, f.n, c->argv[0]);
 	plan_release(&p);
-	free(f.problem);
+	free(f.v);
 	return rc;
 }
 

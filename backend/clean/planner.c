@@ -9,8 +9,6 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "container/home.h"
-
 struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 {
 	struct clean_host *h = xcalloc(1, sizeof *h);

@@ -134,6 +134,20 @@ END
 expect 'own suites run in the console' 0 '' env BERTH_BENCH_LIVE= "$BERTH" -H "unix://$TMPDIR/no-engine" --script bench.script
 unset XDG_CONFIG_HOME
 
+# A run that was cancelled, and one that was killed: nothing looks as if it were running, what was not run is not done.
+printf '%b' 'berth-bench-live 1\nrun\t7\tnow\t-\t-\t0.95\t3\t30\n' >cut.live
+for i in 0 1 2; do printf 'case\t%d\tcut/%s\tabout\ts\t10\t-\n' $i "case$i" >>cut.live; done
+printf '%b' 'begin\t0\nstate\t0\tnot_run\tno such program\nbegin\t1\narm\t1\t0\tone\tbaseline\nv\t1\t0\t0.5\t4\nend\tcancelled\t-\n' >>cut.live
+cat >cut.script <<END
+key 9
+wait case2
+expect 0/3 cases
+expect not run
+refuse waits
+refuse 4 of 10
+END
+expect 'a cancelled run does not look as if it ran' 0 '' env BERTH_BENCH_LIVE="$PWD/cut.live" "$BERTH" -H "unix://$TMPDIR/no-engine" --script cut.script
+
 # The history.
 expect 'report --json fits its schema' 0 '' fits bench_run "${B[@]}" report --json
 expect 'trend --json fits its schema' 0 '' fits bench_trend "${B[@]}" trend --json file_operations

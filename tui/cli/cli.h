@@ -120,6 +120,9 @@ const char **cli_call_words(const struct cli *c, const char *program, struct are
 int cli_fail(const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */
 int cli_finish(void);
+/* Print what was found in a file, as `config check` does; the exit code. */
+int cli_conclude_check(
+	const struct cli *c, const char *kind, const struct err *found, size_t n, const char *file);
 /* The same for a document, which is released. */
 struct jsonw;
 int jsonw_print(struct jsonw *j);

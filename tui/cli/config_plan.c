@@ -1,6 +1,7 @@
 /* config_plan.c - what definitions become, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/format.h>
@@ -358,6 +359,19 @@ void findings_add(void *findings, const struct err *e)
 
 	f->problem = mem_grow(f->problem, &f->cap, f->n + 1, sizeof *f->problem);
 	f->problem[f->n++] = *e;
+}
+
+int cli_conclude_check(
+	const struct cli *c, const char *kind, const struct err *found, size_t n, const char *file)
+{
+	struct findings f = {.kind = kind};
+	int rc;
+
+	for (size_t i = 0; i < n; i++)
+		findings_add(&f, &found[i]);
+	rc = findings_conclude(c, &f, file);
+	free(f.problem);
+	return rc;
 }
 
 int findings_conclude(const struct cli *cli, const struct findings *f, const char *file)

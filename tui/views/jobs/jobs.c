@@ -135,7 +135,7 @@ static int job_name_compare(const struct table_row *a, const struct table_row *b
 /* Boards are of one user: a job of no agent is the person's, whatever program it is of. */
 static const char *job_owner(const struct job_info *j)
 {
-	static char person[USER_NAME_MAX];
+	static _Thread_local char person[USER_NAME_MAX];
 
 	if (!*person)
 		user_name(geteuid(), person);
