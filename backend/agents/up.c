@@ -13,6 +13,7 @@
 #include <berth/agents.h>
 #include <berth/apparmor.h>
 #include <berth/clock.h>
+#include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/port.h>
 
@@ -443,6 +444,7 @@ static int run_it(struct bringing *b, struct agent_up *ret, struct err *e)
 		return -1;
 	ret->ready_us = measure_us(start);
 	ret->nenforced = enforce_read(b->h, &b->spec, ret->id, ret->enforced, ENFORCED_MAX);
+	enforce_note_asked(ret->enforced, ret->nenforced, b->def->limits.cpus);
 	return 0;
 }
 
@@ -508,10 +510,13 @@ static int refuse_other_file(struct bringing *b, struct err *e)
 {
 	const char *name = b->def->container;
 	char here[sizeof b->session.file];
+	AUTO_STR struct str busy = STR_INIT;
 	struct session up;
 	struct existing x;
 	int found;
 
+	if (b->h->replace)
+		return 0;
 	snprintf(here, sizeof here, "%s", b->team->path);
 	if (session_load(name, &up, NULL) || !*up.file || !strcmp(up.file, here) ||
 		access(up.file, F_OK))
@@ -519,10 +524,11 @@ static int refuse_other_file(struct bringing *b, struct err *e)
 	found = host_look(b->h, name, &x, e);
 	if (found <= 0 || !x.ours)
 		return found < 0 ? -1 : 0;
+	journal_add_running(name, &busy);
 	return err_set(e, ERR_CONFLICT,
-		"%s is up from another file, %s: take it down first (`berth down` with that file), or "
-		"give this agent another name.",
-		name, up.file);
+		"%s is up from another file, %s%s: take it down first (`berth down` with that file), give "
+		"this agent another name, or end the other one with --replace.",
+		name, up.file, busy.s);
 }
 
 /* What this engine does not have, and what cannot be had with the runtime that the definition names. */

@@ -234,3 +234,12 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	cgroup_mounts_release(&mounts);
 	return l.n;
 }
+
+void enforce_note_asked(struct enforced *v, size_t n, double cpus)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(v[i].what, "cpus") && cpus > strtod(v[i].asked, NULL) + 0.005) {
+			snprintf(v[i].asked, sizeof v[i].asked, "%.2f", cpus);
+			v[i].same = false;
+		}
+}

@@ -13,5 +13,7 @@
 /* Returns how many were filled in; 0 when the container is not there. */
 size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	struct enforced *out, size_t max);
+/* More processors than the machine has were asked for: that fewer are given is a difference. */
+void enforce_note_asked(struct enforced *v, size_t n, double cpus);
 
 #endif

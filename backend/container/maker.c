@@ -45,6 +45,7 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->usual = o->usual;
 	h->own_board = o->own_board;
 	h->create = o->create;
+	h->replace = o->replace;
 	h->stop = o->stop;
 	h->stop_ctx = o->stop_ctx;
 	h->say = o->say;

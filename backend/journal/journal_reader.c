@@ -7,10 +7,12 @@
 #include <berth/journal.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "journal/layout.h"
 #include "lane/lane.h"
 
+#define RUNNING_MAX 64
 #define TRIES 5 /* for a slot that is written just now */
 
 static int open_for(const char *who, struct journal_file *file)
@@ -231,4 +233,17 @@ void journal_output_release(struct journal_output *o)
 	o->piece = NULL;
 	o->mem = NULL;
 	o->npieces = 0;
+}
+
+void journal_add_running(const char *name, struct str *out)
+{
+	AUTO_FREE struct journal_command *running = xcalloc(RUNNING_MAX, sizeof *running);
+	size_t n = journal_running(name, running, RUNNING_MAX);
+	char shown[64];
+
+	if (!n)
+		return;
+	str_addf(out, ", and runs `%s`", text_clean(shown, sizeof shown, running->argv));
+	if (n > 1)
+		str_addf(out, " and %zu other command%s", n - 1, n == 2 ? "" : "s");
 }

@@ -44,6 +44,7 @@ struct agents_options {
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
 	 * thread of ours; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
 	bool own_board;
+	bool replace; /* an agent of the same name that is up from another file */
 	bool create; /* workspaces that do not exist: the directory itself, its parent must be there */
 	bool (*stop)(void *ctx);
 	void *stop_ctx;
@@ -85,7 +86,7 @@ struct agent_up {
 };
 
 /* Create and start the agent; idempotent.  What it made is removed again when a step fails.  ERR_CONFLICT: it
- * is up from another team file. */
+ * is up from another team file, and `replace` was not asked for. */
 int agents_up(struct agents_host *h, const struct team *t, const struct agent_def *a,
 	struct agent_up *ret, struct err *e);
 

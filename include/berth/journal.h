@@ -49,6 +49,8 @@ struct journal_command {
 size_t journal_list(const char *name, struct journal_command *out, size_t max);
 /* The commands that run now, oldest first: what the agent is doing. */
 size_t journal_running(const char *name, struct journal_command *out, size_t max);
+/* ", and runs `make -j2` and 2 other commands", neutralised; nothing where none runs. */
+void journal_add_running(const char *name, struct str *out);
 
 struct journal_piece {
 	int stream; /* 1 standard output, 2 standard error */

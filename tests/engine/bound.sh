@@ -6,7 +6,7 @@ cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces agent=bound$$
-trap '"$BERTH" down --all >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1' EXIT
 
 team() {
 	cat >"$1" <<YAML

@@ -9,7 +9,7 @@ agent=freeze$$
 mkdir -m 700 data state
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
-trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
 tree=$("$BERTH" workspace create task fix)
 chown -R 1000:1000 "$tree"
 printf 'agents: {%s: {image: "box:1", workspace: "%s", memory: 64m, cpus: 1, pids: 64}}\n' "$agent" "$tree" >team.yaml

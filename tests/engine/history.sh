@@ -9,7 +9,7 @@ agent=history$$
 mkdir -m 700 data state
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
-trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
 tree=$("$BERTH" workspace create task fix)
 chown -R 1000:1000 "$tree"
 printf 'agents: {%s: {image: "box:1", workspace: "task:fix", memory: 64m, cpus: 0.05, pids: 64}}\n' "$agent" >team.yaml
@@ -59,6 +59,6 @@ wait $job
 # The engine says OOM of an end that came after one, whoever killed it.
 docker kill "berth-$agent" >/dev/null
 check 'what happened without a console is told by the next one' wait_for 60 eval "console && asked \"any(x['event'] in ('exited', 'oom') and x['exit_code'] == 137 for x in d['events'])\""
-check 'down' says 0 '*' "$BERTH" down --all
+check 'down' says 0 '*' "$BERTH" down --all --yes
 check 'what was is kept' asked "d['points'] and any(x['exit_code'] == 137 for x in d['events'])"
 exit $bad

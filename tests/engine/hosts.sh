@@ -99,7 +99,7 @@ check 'what has none is brought up' says 0 '*' "$BERTH" --settings here.yaml -H 
 check 'and elsewhere, with secrets' says 0 '*' "$BERTH" --settings trusted.yaml -H here up handed.yaml
 check 'their hand-over is on record' says 0 '*"secret.hand"*"ok"*"names":*"key"*' "$BERTH" audit list --json --act secret.hand --agent "handed-$$"
 check 'they are there' says 0 'hush' "$BERTH" exec "handed-$$" -- cat /run/secrets/key
-check 'and down' says 0 '*' "$BERTH" --settings here.yaml -H here down --all
+check 'and down' says 0 '*' "$BERTH" --settings here.yaml -H here down --all --yes
 
 gone_ssh() { ! pgrep -f "r/berth/ssh/[0-9a-f]*.ctl" >/dev/null; }
 check 'forgotten' says 0 '' berth host forget far

@@ -11,7 +11,7 @@ mkdir -m 700 data state ws
 chown 1000:1000 ws
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
-trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f $box >/dev/null 2>&1; docker volume rm -f berth-home-$box >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1; docker rm -f $box >/dev/null 2>&1; docker volume rm -f berth-home-$box >/dev/null 2>&1' EXIT
 printf 'agents: {%s: {image: "box:1", workspace: "./ws", memory: 64m, pids: 64, idle: {pause: 5s}}}\n' "$agent" >team.yaml
 chmod 644 team.yaml
 
@@ -56,7 +56,7 @@ check 'a command runs' says 0 here "$BERTH" exec "$agent" -- echo here
 check 'up again starts a keeper' says 0 '*' "$BERTH" up team.yaml
 check 'which pauses it' wait_for 60 paused
 last=$(keeper)
-check 'a paused one goes down' says 0 '*' "$BERTH" down --all
+check 'a paused one goes down' says 0 '*' "$BERTH" down --all --yes
 check 'and nothing is left of it' no_note
 gone() { ! kill -0 "$1" 2>/dev/null; }
 check 'the keeper ends with the last' wait_for 60 gone "$last"

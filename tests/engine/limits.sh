@@ -11,7 +11,7 @@ export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
 tree=$PWD/data/berth/workspaces/tasks/lim
 files=$tree/files
-trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
 printf 'agents: {%s: {image: "box:1", workspace: "task:lim", memory: 256m, cpus: 1, pids: 64}}\n' "$agent" >team.yaml
 chmod 644 team.yaml
 

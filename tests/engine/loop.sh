@@ -13,7 +13,7 @@ tree=$PWD/data/berth/workspaces
 box=$tree/tasks/box
 image=$tree/.images/task:box
 end() {
-	"$BERTH" down --all >/dev/null 2>&1
+	"$BERTH" down --all --yes >/dev/null 2>&1
 	docker rm -f "$agent-other" >/dev/null 2>&1
 	docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1
 	findmnt -rno TARGET | grep "^$PWD/" | xargs -r -n 1 umount -l

@@ -155,6 +155,6 @@ check 'clean beside commands in all agents' clean_beside_execs
 check 'they go down at once' "$BERTH" down team.yaml
 check 'up, interrupted' interrupted '0|1|130' first_is_there up team.yaml
 check 'the same again' "$BERTH" up team.yaml
-check 'down after that' "$BERTH" down --all
+check 'down after that' "$BERTH" down --all --yes
 check 'nothing is left' bash -c "[ -z \"\$(docker ps -aqf name=berth-many$$)\" ]"
 exit $bad

@@ -3,6 +3,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh"
 p=m$$
 trap 'docker rm -f {massgen,berth}-$p-{a,b} >/dev/null 2>&1; docker volume rm -f berth-home-{massgen,berth}-$p-{a,b} >/dev/null 2>&1' EXIT
 
@@ -33,6 +34,16 @@ forbidden() {
 	! writes "$@" && grep -q 'Read-only file system' "$TMPDIR/check.out"
 }
 
+runs() { # WORD: a command of a
+	"$BERTH" journal list "$p-a" | grep -q "running.*$1"
+}
+home_marked() { # true|false OPTIONS...
+	"$BERTH" "${@:2}" clean --dry-run --json |
+		python3 -c 'import json, sys; print([(i["marked"], i["why"]) for i in json.load(sys.stdin)["items"] if i["name"] == sys.argv[1]])' \
+			"berth-home-massgen-$p-a" >home
+	cat home
+	grep -qi "^\[($1, .*last used" home
+}
 # While they coordinate nobody writes to a context path, and whoever reads the output knows.
 check 'up says who is left out' said 0 '^team.yaml:[0-9:]+ agents\[2\]: no backend.cwd' up team.yaml
 check 'and that nobody writes yet' grep -q "only its final agent write to $PWD/src, .* --final AGENT" out
@@ -66,8 +77,23 @@ check 'and why it is broken' grep -q 'team.yaml:' out
 check 'again: it is wrong, and nothing is up' said 2 'team.yaml:' down team.yaml
 check 'now the second may' said 0 "$p-a +up" up sole.yaml
 check 'whose only agent is the final one' writes a src
+# What it runs is somebody's work: named, and ended only on request.
+"$BERTH" exec "$p-a" -- sleep 1000 >/dev/null 2>&1 &
+wait_for 30 runs sleep
+sed 's/command_line_docker_memory_limit: 64m/command_line_docker_cpu_limit: 1000, command_line_docker_memory_limit: 96m/' sole.yaml >third.yaml
+check 'a third is told what runs' said 1 "up from another file, $PWD/sole.yaml, and runs .sleep 1000.: .*--replace" up third.yaml
+check 'and it goes on' runs sleep
+check '--replace takes over' said 0 "$p-a +recreated" up --replace third.yaml
+check 'fewer CPUs than asked for are reported' grep -qE "not enforced: cpus declared 1000.00, actual $(nproc).00" out
+check 'check says so, too' said 0 "1000 CPUs are more than the $(nproc) of this machine" config check third.yaml
+rm third.yaml
+check 'down of a file that is gone' said 0 "massgen-$p-a +down" down third.yaml
+# Its home is shown, and time or a person marks it.
+echo 'hz: 1' >usual.yaml
+check 'clean-up does not mark a home of a moment ago' home_marked false --settings usual.yaml
+echo 'clean: {home_days: 0}' >clean.yaml
+check 'unless it is to' home_marked true --settings clean.yaml
 rm sole.yaml
-check 'down of a file that is gone' said 0 "massgen-$p-a +down" down sole.yaml
 
 # The project that its only agent may write, with its workspace and the file itself in it.
 mkdir -p project/conf/deep project/ws && chown -R 1000:1000 project && cat >project/conf/deep/team.yaml <<YAML
@@ -163,7 +189,15 @@ check 'up of it' said 2 'circle of .* cannot be reached: .*symbolic links' up ci
 "$BERTH" up team.yaml >/dev/null || exit 1
 state=$HOME/.local/state/berth/sessions
 sed "s/massgen-$p-a/massgen-$p-far/; 3s/.*/ELSEWHERE/" "$state/massgen-$p-a.session" >"$state/massgen-$p-far.session"
-check 'down --all tells of another engine' said 0 "massgen-$p-far +is up on another engine \(ELSEWHERE\)" down --all
+"$BERTH" exec "$p-a" -- sleep 1000 >/dev/null 2>&1 &
+wait_for 30 runs sleep
+check 'down --all off a terminal changes nothing' said 2 '2 agents would go down, and 1 running command with them' down --all
+check 'it lists what runs' grep -qE "massgen-$p-a +runs sleep 1000" out
+check 'and says how' grep -q -- 'nothing was done: give --yes' out
+check 'on a terminal it asks' bash -c 'script -qec "\"$BERTH\" down --all" /dev/null <<<n | grep -q "Nothing was done"'
+check 'what runs is left alone' runs sleep
+check '--yes is for --all' said 2 'down FILE does not ask' down --yes team.yaml
+check 'down --all tells of another engine' said 0 "massgen-$p-far +is up on another engine \(ELSEWHERE\)" down --all --yes
 check 'and takes down what is here' grep -qE "massgen-$p-a +down" out
 check 'the record stays' [ -e "$state/massgen-$p-far.session" ]
 rm "$state/massgen-$p-far.session"

@@ -11,7 +11,7 @@ server=''
 base=pk-$$:1
 clean_up() {
 	[ -z "$server" ] || kill "$server" 2>/dev/null
-	"$BERTH" down --all >/dev/null 2>&1
+	"$BERTH" down --all --yes >/dev/null 2>&1
 	docker volume ls -q | grep "^berth-home-berth-pk$$" | xargs -r docker volume rm >/dev/null 2>&1
 	docker images -q --filter "label=test.of=$base" | sort -u | xargs -r docker image rm -f >/dev/null 2>&1
 }

@@ -8,7 +8,7 @@ cd "$TMPDIR" || exit 1
 p=$TMPDIR/p r=$(mktemp -d /tmp/pr.XXXXXX) user='' agent=pod$$
 clean_up() {
 	umount "$TMPDIR/tree/on" 2>/dev/null
-	DOCKER_HOST=unix://$p/podman.sock "$BERTH" down --all >/dev/null 2>&1
+	DOCKER_HOST=unix://$p/podman.sock "$BERTH" down --all --yes >/dev/null 2>&1
 	podman_stop "$p"
 	podman_stop "$r" "$user"
 }

@@ -144,6 +144,6 @@ def _():
 try:
     main()
 finally:
-    subprocess.run([BERTH, "down", "--all"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    subprocess.run([BERTH, "down", "--all", "--yes"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     subprocess.run(["docker", "rm", "-f", f"berth-{ID}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     subprocess.run(["docker", "volume", "rm", "-f", f"berth-home-berth-{ID}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

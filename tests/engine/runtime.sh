@@ -11,7 +11,7 @@ curl -sfo /dev/null --max-time 20 "$mirror" || { echo "$mirror cannot be reached
 
 agent=rt$$ sudo=rt$$-sudo
 clean_up() {
-	"$BERTH" down --all >/dev/null 2>&1
+	"$BERTH" down --all --yes >/dev/null 2>&1
 	docker volume ls -q | grep "^berth-home-.*rt$$" | xargs -r docker volume rm >/dev/null 2>&1
 	docker image rm -f rt-$$:1 rt-$$:sudo berth/base:runtime-sudo >/dev/null 2>&1
 }

@@ -10,7 +10,7 @@ export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 chmod 755 .
 tree=$PWD/data/berth/workspaces/tasks/save
 files=$tree/files
-trap '"$BERTH" down --all >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
+trap '"$BERTH" down --all --yes >/dev/null 2>&1; docker rm -f berth-$agent >/dev/null 2>&1; docker volume rm -f berth-home-berth-$agent >/dev/null 2>&1' EXIT
 
 # team RULE: the file of one agent whose checkpoints: are these.
 team() {

@@ -6,7 +6,7 @@ cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
 image=su-$$:1 agent=su$$
 clean_up() {
-	"$BERTH" down --all >/dev/null 2>&1
+	"$BERTH" down --all --yes >/dev/null 2>&1
 	docker volume ls -q | grep "^berth-home-berth-$agent" | xargs -r docker volume rm >/dev/null 2>&1
 	docker image rm -f "$image" >/dev/null 2>&1
 }

@@ -12,6 +12,7 @@
 
 #include <berth/agents.h>
 #include <berth/clock.h>
+#include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/policy.h>
 #include <berth/text.h>
@@ -22,6 +23,7 @@
 
 #define AT_ONCE 5
 #define SESSIONS_MAX 256
+#define RUNNING_SHOWN 16 /* of each agent */
 
 struct work {                        /* one agent, on one thread at a time */
 	const struct agent_def *def; /* NULL: going down */
@@ -34,6 +36,7 @@ struct work {                        /* one agent, on one thread at a time */
 
 struct crew {
 	bool create; /* workspaces that are missing */
+	bool replace;
 	const struct cli *c;
 	const struct team *team;
 	struct policy policy;
@@ -139,6 +142,7 @@ static void *work_on_agents(void *ctx)
 		.usual = crew->usual,
 		.own_board = true,
 		.create = crew->create,
+		.replace = crew->replace,
 		.stop = is_interrupted,
 		.say = cli_flag(crew->c, "json") ? NULL : print_prepared};
 	struct agents_host *h = NULL;
@@ -329,6 +333,7 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		team_notes_print(&team, stderr);
 	cli_orphans(c);
 	crew.create = may_create(c, &team);
+	crew.replace = cli_flag(c, "replace");
 	crew.n = team.nagents;
 	crew.work = xcalloc(crew.n, sizeof *crew.work);
 	for (size_t i = 0; i < crew.n; i++)
@@ -441,6 +446,38 @@ static int name_them(const struct cli *c, struct team *team, struct crew *crew,
 	return 0;
 }
 
+/* Every agent of a person's is much to lose.  1: go on; else the exit code. */
+static int confirm_all(const struct crew *crew)
+{
+	AUTO_FREE struct journal_command *running = xcalloc(RUNNING_SHOWN, sizeof *running);
+	size_t commands = 0;
+	char line[16], shown[64];
+
+	for (size_t i = 0; i < crew->n; i++) {
+		const char *name = crew->work[i].container;
+		size_t n = journal_running(name, running, RUNNING_SHOWN);
+
+		for (size_t k = 0; k < n; k++)
+			printf("%-24s runs %s\n", name,
+				text_clean(shown, sizeof shown, running[k].argv));
+		commands += n;
+	}
+	printf("%zu agent%s would go down, and %zu running command%s with %s.\n", crew->n,
+		crew->n == 1 ? "" : "s", commands, commands == 1 ? "" : "s",
+		crew->n == 1 ? "it" : "them");
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+		fflush(stdout);
+		fputs("berth: nothing was done: give --yes.\n", stderr);
+		return 2;
+	}
+	fputs("Go on? [y/N] ", stdout);
+	fflush(stdout);
+	if (fgets(line, sizeof line, stdin) && (*line == 'y' || *line == 'Y'))
+		return 1;
+	puts("Nothing was done.");
+	return 0;
+}
+
 /* Going down is idempotent: what is not up is down. */
 static void tell_down(struct work *w)
 {
@@ -464,11 +501,19 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 	struct crew crew;
 	int rc;
 
+	if (cli_flag(c, "yes") && !cli_flag(c, "all"))
+		return err_set(e, ERR_USAGE, "--yes is for --all: down FILE does not ask.");
 	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "down", &team, &mem);
 	if (name_them(c, &team, &crew, all, agents_sessions(all, SESSIONS_MAX), e)) {
 		arena_release(&mem);
 		return -1;
+	}
+	rc = cli_flag(c, "all") && crew.n && !cli_flag(c, "yes") ? confirm_all(&crew) : 1;
+	if (rc != 1) {
+		free(crew.work);
+		arena_release(&mem);
+		return rc;
 	}
 	run_crew(&crew);
 	for (size_t i = 0; i < crew.n; i++)

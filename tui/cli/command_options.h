@@ -160,12 +160,15 @@ static const struct cli_option up_options[] = {
 		"MassGen's final agent: alone of several it may write to context paths"},
 	{0, "workspace", "[AGENT=]DIR",
 		"an agent's workspace in a MassGen run (default: in the newest); repeatable"},
+	{0, "replace", NULL,
+		"take over agents of these names that are up from another file, and end what they run"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option down_options[] = {
 	{0, "all", NULL, "every agent of yours"},
+	{'y', "yes", NULL, "with --all: do not ask"},
 	{0},
 };
 

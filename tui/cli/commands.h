@@ -549,14 +549,16 @@ static const struct cli_command commands[] = {
 		.help = "create and start the agents of a team file",
 		.about = "Several at once; an agent that is up as declared is left "
 			 "unchanged, a stale container of berth's is recreated, any "
-			 "other is never touched.  What a definition loosens is "
+			 "other is never touched, nor one that is up from another file "
+			 "(unless --replace is given).  What a definition loosens is "
 			 "reported, and so is every limit that is not enforced.",
 		.options = up_options, .schema = "berth.up/1"},
 	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop and remove the agents of a team file",
 		.about =
 			"Workspaces and home volumes stay.  With FILE everything that was brought up from "
-			"it, even if it has changed since, and what it names now.",
+			"it, even if it has changed since, and what it names now.  --all asks on a "
+			"terminal; elsewhere it needs --yes.",
 		.options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove what dead processes and ended sessions left behind",

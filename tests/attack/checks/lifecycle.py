@@ -255,7 +255,7 @@ def two(room):
     def state():
         return {n: (c["Id"], c["State"]) for n, c in room.engine.names().items() if n.startswith("berth-" + room.tag)}
     before = state()
-    for verb in (("up", room.path("team.yaml")), ("down", room.path("team.yaml")), ("down", "--all"), ("ps",), ("exec", room.a, "--", "true")):
+    for verb in (("up", room.path("team.yaml")), ("down", room.path("team.yaml")), ("down", "--all", "--yes"), ("ps",), ("exec", room.a, "--", "true")):
         done = theirs.berth(*verb, env={"ATTACK_KEY": "another"})
         if verb[0] == "up":
             room.finding(64, done.code == 1 and b"not created by berth" in done.err, f"up over our agents: {done!r}")
@@ -289,7 +289,7 @@ def two(room):
     ends = [p.communicate(timeout=120) + (p.returncode,) for p in pair]
     room.finding(64, all(e[2] == 0 for e in ends), f"both at once: {ends}")
     mine = room.id_of(room.tag + "t2")
-    theirs.berth("down", "--all")
+    theirs.berth("down", "--all", "--yes")
     room.finding(64, room.id_of(room.tag + "t2") == mine, "their down --all leaves ours up")
     room.finding(64, room.engine.inspect(f"berth-{room.tag}t1") is None, "and takes theirs down")
     room.berth("down", room.path("t2.yaml"))

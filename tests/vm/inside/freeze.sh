@@ -13,7 +13,7 @@ owner() { # NAME COMMAND...: as root or as the user
 	esac
 }
 mkdir -m 700 /run/freeze
-trap 'for who in root user; do owner $who berth down --all; done >/dev/null 2>&1; exit $bad' EXIT
+trap 'for who in root user; do owner $who berth down --all --yes; done >/dev/null 2>&1; exit $bad' EXIT
 frozen() { owner "$1" berth workspace show "lim-$1" --json | python3 -c 'import json,sys; sys.exit(json.load(sys.stdin)["limits"]["frozen"] is None)'; }
 # What the kernel says of the container's own cgroup.
 stands() { grep -qx 'frozen 1' "$(group "berth-freeze-$1")/cgroup.events"; }

@@ -7,7 +7,7 @@ chmod 755 "$work"
 cd "$work" || exit 1
 export HOME=/root XDG_RUNTIME_DIR=$work/run XDG_DATA_HOME=$work/data XDG_STATE_HOME=$work/state
 mkdir -m 700 run data state
-trap 'berth down --all >/dev/null 2>&1; docker volume rm berth-home-berth-loop >/dev/null 2>&1; exit $bad' EXIT
+trap 'berth down --all --yes >/dev/null 2>&1; docker volume rm berth-home-berth-loop >/dev/null 2>&1; exit $bad' EXIT
 tasks=$XDG_DATA_HOME/berth/workspaces/tasks
 
 run() { berth exec loop -- sh -c "cd $tasks/grows/files; $1"; }

@@ -8,7 +8,7 @@ chmod 755 "$work"
 cd "$work" || exit 1
 export HOME=/root XDG_RUNTIME_DIR=$work/run
 mkdir -m 700 run
-trap 'berth down --all >/dev/null 2>&1; docker volume rm berth-home-berth-quo >/dev/null 2>&1; umount "$work"/on-xfs "$work"/on-ext4; exit $bad' EXIT
+trap 'berth down --all --yes >/dev/null 2>&1; docker volume rm berth-home-berth-quo >/dev/null 2>&1; umount "$work"/on-xfs "$work"/on-ext4; exit $bad' EXIT
 
 on_xfs() { truncate -s 512M xfs && mkfs.xfs -q -m reflink=1 xfs && mkdir on-xfs && mount -o loop,prjquota xfs on-xfs; }
 on_ext4() {
