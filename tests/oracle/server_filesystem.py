@@ -14,7 +14,7 @@ import oracle  # noqa: E402
 
 VERSION = "2026.8.31"
 TMPDIR, CACHE = os.environ["TMPDIR"], os.environ["BERTH_TEST_CACHE"]
-GENERATED = 60 if os.environ.get("BERTH_TEST_CHANGED") else 5000 if os.environ.get("BERTH_SOAK") else 250  # of each kind
+GENERATED = 60 if os.environ.get("BERTH_TEST_CHANGED") else 5000 if os.environ.get("BERTH_SOAK") else 150  # of each kind
 INSTALL = 45  # seconds
 PATIENCE = 60
 PROTOCOL = "2025-06-18"
@@ -260,6 +260,9 @@ def listed():
     yield edit(b"a\nb\n", ("a", "x"), dryRun=True)
     yield edit(b"a\nb\n")
     yield edit(b"a\n\n\nb\n", ("  \n", "x\n"))
+    yield edit(b" return 1\r\n", ("return 1\n", "return 1\n  }\n"))
+    yield edit(b"\r\n  # c", ("\n  # c", "b\n  # c\n\t}"))
+    yield edit(b"c\r\nc\n", ("c\n", "d\n"))
     for content in (b"", b"\n", b"a", b"a\n", b"a\nb\nc\n", b"a\nb\nc", b"\n\na\n\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\n", b"x" * 3000 + b"\ny\n", b"caf\xe9\n", "\u00e9\n".encode() * 2000, b"a\0\n", b"a\rb\n"):
         for more in ({}, {"head": 1}, {"head": 2}, {"head": 3}, {"head": 100}, {"tail": 1}, {"tail": 2}, {"tail": 3}, {"tail": 100}, {"head": 0}, {"tail": 0}, {"head": -1}, {"head": 1, "tail": 1}, {"head": 1.5}):
             yield Case("read_text_file", {"path": "f", **more}, content)

@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import oracle  # noqa: E402
 
 SHORT, SOAK = os.environ.get("BERTH_TEST_CHANGED"), os.environ.get("BERTH_SOAK")
-FOR_DOCKER = 50 if SHORT else 3000 if SOAK else 100  # a process each
-FOR_DATE = 300 if SHORT else 100000 if SOAK else 5000
+FOR_DOCKER = 50 if SHORT else 3000 if SOAK else 80  # a process each
+FOR_DATE = 300 if SHORT else 100000 if SOAK else 3000
 NOW = 1795207502  # 2026-11-20T20:45:02Z
 LAST = (1 << 63) - 1
 ZONES = ["UTC0", "CET-1CEST,M3.5.0,M10.5.0/3", "NPT-5:45", "EST5EDT,M3.2.0,M11.1.0"]
