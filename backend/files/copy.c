@@ -156,7 +156,7 @@ static int copy_range(struct copying *x, struct worker *w, int in, int out, off_
 	return 0;
 }
 
-/* Only where there are data, so that holes stay holes. */
+/* Only where there are data, so that holes stay holes; what has grown since is not copied. */
 static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off_t size)
 {
 	off_t at = 0;
@@ -164,11 +164,11 @@ static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off
 	while (at < size) {
 		off_t data = lseek(in, at, SEEK_DATA), hole = size;
 
-		if (data < 0 && errno == ENXIO)
+		if ((data < 0 && errno == ENXIO) || data >= size)
 			break; /* only a hole is left */
 		if (data < 0)
 			data = at; /* not known: reading the rest tells what is wrong */
-		else if ((hole = lseek(in, data, SEEK_HOLE)) < 0)
+		else if ((hole = lseek(in, data, SEEK_HOLE)) < 0 || hole > size)
 			hole = size;
 		job_add(x->op.job, 0, (uint64_t)(data - at), 0);
 		if (copy_range(x, w, in, out, data, hole) < 0)
@@ -187,13 +187,12 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 	bool holes = size > BLOCK && st->st_blocks * 512 < size;
 
 	if (size <= (off_t)SMALL && size > 0 && !holes) {
-		ssize_t n = read(in, w->buf, SMALL);
+		ssize_t n = read(in, w->buf, (size_t)size);
 
 		if (n < 0 || file_write(out, w->buf, (size_t)n) < 0)
 			return -1;
 		job_add(x->op.job, 0, (uint64_t)n, 0);
-		/* It grew beyond the buffer meanwhile: take the rest, too. */
-		return n == (ssize_t)SMALL ? copy_range(x, w, in, out, n, INT64_MAX) : 0;
+		return 0;
 	}
 	if (!atomic_load(&x->no_reflink)) {
 		if (ioctl(out, FICLONE, in) == 0) {
@@ -205,8 +204,8 @@ static int copy_content(struct copying *x, struct worker *w, int in, int out, co
 	}
 	if (holes)
 		return copy_sparse(x, w, in, out, size);
-	/* A size of 0 may be a lie (/proc): read until nothing comes. */
-	return copy_range(x, w, in, out, 0, INT64_MAX);
+	/* A size of 0 may be a lie (/proc): read until nothing comes.  Else whoever writes on does not keep us. */
+	return copy_range(x, w, in, out, 0, size ? size : INT64_MAX);
 }
 
 /* Owner, attributes, mode, in this order: each may take away some of those before it. */

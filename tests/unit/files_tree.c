@@ -48,6 +48,41 @@ static enum err_kind move_tree(const char *from, const char *to, bool overwrite)
 }
 
 /* Equal in names, types, content, modes, times, links: as find and diff see it. */
+/* Calls of the copy under test: before each the source grows, and how far is written is noted. */
+static struct {
+	int source; /* -1: nothing grows */
+	unsigned left;
+	off_t far;
+} growing = {.source = -1};
+
+static void grow_source(void)
+{
+	struct stat st;
+
+	if (growing.source < 0 || !growing.left)
+		return;
+	growing.left--;
+	assert_int_equal(fstat(growing.source, &st), 0);
+	assert_int_equal(
+		syscall(SYS_pwrite64, growing.source, "more", 4, st.st_size + (1 << 20)), 4);
+}
+
+ssize_t copy_file_range(int in, off_t *at_in, int out, off_t *at_out, size_t n, unsigned flags)
+{
+	grow_source();
+	if (growing.source >= 0 && *at_out + (off_t)n > growing.far)
+		growing.far = *at_out + (off_t)n;
+	return syscall(SYS_copy_file_range, in, at_in, out, at_out, n, flags);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
+{
+	grow_source();
+	if (growing.source >= 0 && at + (off_t)n > growing.far)
+		growing.far = at + (off_t)n;
+	return syscall(SYS_pwrite64, fd, bytes, n, at);
+}
+
 static void assert_same(const char *a, const char *b)
 {
 	char command[8 * PATH_MAX];
@@ -201,6 +236,8 @@ off_t lseek(int fd, off_t at, int whence)
 		errno = no_data;
 		return -1;
 	}
+	if (whence == SEEK_DATA)
+		grow_source();
 	return syscall(SYS_lseek, fd, at, whence);
 }
 
@@ -681,6 +718,40 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* One that grows while it is copied is copied as long as it was: a writer does not keep the copy for ever. */
+static void test_growing(void **state)
+{
+	static const struct {
+		off_t size;
+		bool filled;
+	} of[] = {{1 << 20, false}, {1 << 20, true}, {128 << 10, true}, {5, true}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(of); i++) {
+		AUTO_CLOSE int fd = -1;
+		AUTO_FREE char *to = xasprintf("grown%zu", i), *there = xasprintf("root/%s", to);
+		AUTO_FREE char *text = xcalloc(1, (size_t)of[i].size);
+		struct stat st;
+
+		tree_text("root/grows", "");
+		fd = open(tree_path("root/grows"), O_RDWR | O_TRUNC | O_CLOEXEC);
+		assert_true(fd >= 0);
+		memset(text, 'x', (size_t)of[i].size);
+		assert_int_equal(of[i].filled ? write(fd, text, (size_t)of[i].size) < 0
+					      : ftruncate(fd, of[i].size),
+			0);
+		growing.source = fd;
+		growing.left = 16;
+		growing.far = 0;
+		assert_int_equal(
+			copy_tree("grows", to, &(struct files_copy_options){0}, NULL), ERR_NONE);
+		growing.source = -1;
+		assert_int_equal(stat(tree_path(there), &st), 0);
+		assert_int_equal(st.st_size, of[i].size);
+		assert_true(growing.far <= of[i].size);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -700,6 +771,7 @@ int main(void)
 		cmocka_unit_test(test_noted),
 		cmocka_unit_test(test_move),
 		cmocka_unit_test(test_take_away),
+		cmocka_unit_test(test_growing),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
