@@ -22,6 +22,7 @@
 #include <berth/hex.h>
 #include <berth/mem.h>
 
+#include "journal/journal.h"
 #include "mcp/tools_commands.h"
 
 #define KEPT 64                         /* commands in the table, ended ones included */
@@ -32,6 +33,7 @@
 #define ANSWER_BYTES 6    /* that one takes in an answer while it is made */
 #define TIMEOUT_S 60      /* where neither the call nor the definition says */
 #define WRITE_MS 5000
+#define NOTED_MOST 1000 /* bytes of a command, where it is written to */
 #define END_MS 10000
 
 struct command {
@@ -538,17 +540,43 @@ static int feed_command(
 	return 0;
 }
 
+/* As `stdin` of a command that is waited for: its size and sum are in the log before the command can read it. */
+static int feed_recorded(struct call *call, char *command, int fd, const struct json *text,
+	size_t *done, struct err *e)
+{
+	const struct key_value kv[] = {{"tool", call->tool->name, false},
+		{"command", command, false}, {"stdin", describe_input(call, text), false}};
+	const struct audit_record r = {.deed = call->tool->deed,
+		.target_type = "container",
+		.name = call_options(call)->agent->container,
+		.agent = call_options(call)->who,
+		.params = kv,
+		.nparams = COUNT(kv),
+		.duration_us = -1};
+	struct err why = ERR_INIT;
+	struct recording rec;
+
+	journal_mask(r.name, command, strlen(command));
+	if (record_begin(&rec, &call->worker->by, &r, e))
+		return -1;
+	feed_command(call, fd, text, done, &why);
+	record_end(&rec, &why);
+	return why.kind ? err_copy(e, &why) : 0;
+}
+
 int tool_write_command(struct call *call, struct err *e)
 {
 	const struct json *text = json_member(call->args, "input");
 	struct command *c = find_command(call, e);
 	AUTO_CLOSE int fd = -1;
+	char *command;
 	size_t done = 0;
 	int rc = -1;
 
 	if (!c)
 		return -1;
 	pthread_mutex_lock(&c->table->lock);
+	command = arena_strndup(&call->mem, c->text, NOTED_MOST);
 	if (c->running && c->input >= 0)
 		fd = fcntl(c->input, F_DUPFD_CLOEXEC, 0);
 	if (call_flag(call, "close") && c->input >= 0)
@@ -559,7 +587,7 @@ int tool_write_command(struct call *call, struct err *e)
 			"Command %lld takes no input: it has ended, or its input was closed.",
 			(long long)c->id);
 	else
-		rc = feed_command(call, fd, text, &done, e);
+		rc = feed_recorded(call, command, fd, text, &done, e);
 	if (!rc)
 		jsonw_uint(&call->out, "written", done);
 	leave_command(c->table, c);

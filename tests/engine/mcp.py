@@ -102,6 +102,8 @@ def _():
         b = c.call("start_command", command="sleep 7107")["command_id"]
         assert c.call("read_command", command_id=a, wait=PATIENCE)["data"] == "begun\n"
         c.call("write_command", command_id=a, input="one\n")
+        told = subprocess.run([BERTH, "audit", "list", "--json", "--act", "container.exec"], capture_output=True, text=True, check=True).stdout
+        assert f"4 bytes, SHA-256 {hashlib.sha256(b'one' + bytes([10])).hexdigest()}" in told, told
         assert c.call("read_command", command_id=a, offset=6, wait=PATIENCE)["data"] == "got one\n"
         c.call("write_command", command_id=a, input="two\n", close=True)
         wait_until(lambda: c.call("read_command", command_id=a)["state"] == "ended")
