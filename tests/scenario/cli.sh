@@ -63,8 +63,8 @@ expect 'a wrong value' 2 '' 'berth: bad.yaml:2:5: found "fast", expected a numbe
 expect 'wrong settings stop a command' 2 '' 'berth: bad.yaml:2:5: *' "$BERTH" --settings bad.yaml ps
 expect 'missing settings stop a command' 2 '' 'berth: Cannot open none.yaml*' "$BERTH" --settings none.yaml ps
 expect 'doctor tells wrong settings' 1 '*missing  settings*bad.yaml:2:5: *' '' "$BERTH" --settings bad.yaml doctor
-printf 'colr: red\n' >bad.yaml
-expect 'an unknown key' 2 '' 'berth: bad.yaml:1:1: unknown key "colr", expected theme, *' "$BERTH" config check bad.yaml
+printf 'hz: 1\ncolr: red\n' >bad.yaml
+expect 'an unknown key' 2 '' 'berth: bad.yaml:2:1: unknown key "colr", expected theme, *' "$BERTH" config check bad.yaml
 printf 'theem: dark\n' >bad.yaml
 expect 'the nearest key' 2 '' '*1:1: unknown key "theem"; did you mean "theme"?' "$BERTH" config check bad.yaml
 printf 'keys: {quit: "x x x", bogus: a}\n' >bad.yaml

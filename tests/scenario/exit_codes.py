@@ -102,6 +102,7 @@ TABLE = {
     "files move": (["files", "move", "root/copy", "root/moved"], 0, 4, (["files", "move", "nowhere", "x"], 1)),
     "files delete": (["files", "delete", "root/moved"], 0, 4, (["files", "delete", "nowhere"], 1)),
     "bench list": (["bench", "list"], 0, 0, None),
+    "bench check": (None, None, None, (["bench", "check", "nowhere.yaml"], 2)),
     "bench run": (None, None, None, (["bench", "run", "nothing"], 2)),
     "bench compare": (None, None, None, (["bench", "compare", "v9.9.9"], 2)),
     "bench report": (None, None, None, (["bench", "report", "v9.9.9"], 2)),
