@@ -225,7 +225,7 @@ static char **argv_of(struct plan *p, const struct config *c, const struct node 
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->child[i]->kind != NODE_SCALAR)
 			return err_null(
-				node_err(c, n->child[i], e, "a word of a command is text."));
+				node_err(c, n->child[i], e, "a word of a command must be text."));
 		argv[i] = arena_strdup(&p->mem, n->child[i]->value);
 	}
 	argv[n->n] = NULL;

@@ -85,7 +85,7 @@ int parse_formats(const char *word, unsigned *ret, struct err *e)
 		}
 	near = nearest_word(word, words);
 	return err_set(e, ERR_USAGE,
-		"there is no report format `%.40s`%s%s%s: it is markdown, json, html or all.", word,
+		"unknown report format `%.40s`%s%s%s: use markdown, json, html or all.", word,
 		near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 }
 
@@ -231,8 +231,7 @@ static int read_planned(struct plan *p, const struct config *c, const struct nod
 	return node_err(c, name, e,
 		n == 1 ? "`%.60s` is neither a group of tests nor a suite, so its tests are `command`; "
 			 "`berth bench list` names the others.%.0s%.0s%.0s"
-		       : "the group `%.60s` has no test `%.60s`%s%s%s; `berth bench "
-			 "list` names them.",
+		       : "the group `%.60s` has no test `%.60s`%s%s%s; `berth bench list` lists them.",
 		group->key, name->value, near ? " (did you mean " : "", near ? near : "",
 		near ? "?)" : "");
 }

@@ -173,7 +173,7 @@ void report_targets(FILE *out, const struct results *r)
 		fprintf(out, "noise floor: two equal arms differ by %.3fx [%.3f .. %.3f]%s\n",
 			r->run.noise_point, r->run.noise_low, r->run.noise_high,
 			fabs(r->run.noise_point - 1) > 0.05
-				? ": unfit for judging, something disturbs this machine"
+				? ": not usable, other activity disturbs this machine"
 				: "");
 	if (r->run.others_percent > 10 || r->run.steal_percent > 2)
 		fprintf(out,

@@ -1,5 +1,5 @@
 /*
- * main.c - where berth begins, and the floor plan of the whole program.
+ * main.c - the berth program, and an overview of all programs.
  *
  *   berth (this file)  reads the command line by the table in cli/commands.h, answers --version,
  *                      help and wrong usage itself, runs exec over the lane, for an agent may run

@@ -1,4 +1,4 @@
-/* bind.c - the workspace that a definition names, from `berth up` to `berth down`. */
+/* bind.c - assigns an agent its workspace from `berth up` to `berth down`. */
 #include "agents/bind.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* pace.c - an agent's commands now against those before. */
+/* pace.c - compares an agent's current command with its earlier ones. */
 #include "agents/pace.h"
 
 #define TIMES 3

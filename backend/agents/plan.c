@@ -1,4 +1,4 @@
-/* plan.c - a definition's container in words. */
+/* plan.c - describes the container that a definition becomes. */
 #include <berth/plan.h>
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static void show_credentials(struct making *m, const struct credentials *c)
 		if (!getenv(c->env.word[i]))
 			add_note(m, false,
 				arena_printf(m->mem,
-					"the variable %.200s is not set here; up needs it.",
+					"the variable %.200s is not set; `berth up` needs it.",
 					c->env.word[i]));
 	e = (struct err)ERR_INIT;
 	if (secrets_mounts(c, &l, &e))
@@ -185,13 +185,12 @@ static void show_limits(struct making *m, const struct limits *l, unsigned tmp_p
 	if (cores > 0 && l->cpus > (double)cores)
 		add_note(m, false,
 			arena_printf(m->mem,
-				"%.10g CPUs are more than the %ld of this machine, which is what it "
-				"gets here.",
-				l->cpus, cores));
+				"%.10g CPUs are more than this machine has; it gets %ld.", l->cpus,
+				cores));
 	if (l->memory_bytes && l->tmp_bytes > l->memory_bytes / tmp_part)
 		add_note(m, false,
 			arena_printf(m->mem,
-				"/tmp is in memory: of %s it gets %s, 1/%u of the memory limit.",
+				"/tmp is in memory: %s was requested, it gets %s, 1/%u of the memory limit.",
 				format_bytes(asked, l->tmp_bytes),
 				format_bytes(given, l->memory_bytes / tmp_part), tmp_part));
 }

@@ -1,5 +1,5 @@
 /*
- * prepare.c - installing what a definition wants beforehand.
+ * prepare.c - installs the packages of a definition into an image.
  *
  * The installers are the image's own, run over the lane like any command; their output is the job's log,
  * and its last lines the reason when one fails.
@@ -440,7 +440,7 @@ static int do_prepare(void *ctx, struct audit_record *r, struct err *e)
 	begin_prepare_job(p);
 	if (install_all(p, p->base, &why) && why.kind == ERR_CANCELLED)
 		err_set(&why, ERR_CANCELLED,
-			"preparing the image of %s was cancelled; nothing was kept.", p->def->id);
+			"preparing the image of %s was cancelled; nothing was saved.", p->def->id);
 	remove_helper(p);
 	end_job(p, &why);
 	return why.kind ? err_copy(e, &why) : 0;

@@ -106,12 +106,11 @@ static int check_kept_key(
 {
 	if (!route_key_fits(key->value, key->len))
 		return err_set(e, ERR_CONFIG,
-			"the secret %s of %s cannot be a key: it has blanks or other bytes in it, "
-			"or not %d to %d of them.",
+			"the secret %s of %s cannot be used as a key: it must be %d to %d printable characters without spaces.",
 			k->secret, k->what, ROUTE_KEY_MIN, ROUTE_KEY_MAX);
 	return k->login && !memchr(key->value, ':', key->len)
-		? err_set(e, ERR_CONFIG, "the secret %s of %s is not USER:PASSWORD.", k->secret,
-			  k->what)
+		? err_set(e, ERR_CONFIG, "the secret %s of %s must have the form USER:PASSWORD.",
+			  k->secret, k->what)
 		: 0;
 }
 
@@ -129,8 +128,7 @@ static int find_inside(const struct agent_def *a, const struct secret_values *ha
 			NULL;
 	return found
 		? err_set(e, ERR_CONFIG,
-			  "the key of %s is handed over to %s as well, as a secret, a variable or in its env_file; "
-			  "it is there so that it stays outside.",
+			  "the key of %s is also passed to %s as a secret, a variable or in its env_file; a route's key must stay outside.",
 			  k->what, a->id)
 		: 0;
 }
@@ -227,7 +225,8 @@ int routes_gather(const struct team *t, const struct agent_def *a,
 	str_add(&ret->kept, plain.s, plain.len);
 	return ret->told.len > TEXT_MAX
 		? err_set(e, ERR_CONFIG,
-			  "the routes of %s are too much: fewer, or shorter ca: files", a->id)
+			  "the routes of %s are too large: use fewer routes or shorter ca: files",
+			  a->id)
 		: 0;
 }
 

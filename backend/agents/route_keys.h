@@ -1,4 +1,4 @@
-/* route_keys.h - see route_keys.c. */
+/* route_keys.h - reading the keys and prices of an agent's routes. */
 #ifndef AGENTS_ROUTE_KEYS_H
 #define AGENTS_ROUTE_KEYS_H
 

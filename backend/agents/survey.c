@@ -1,4 +1,4 @@
-/* survey.c - definitions, records and containers joined into agents. */
+/* survey.c - joins definitions, session records and containers into the list of agents. */
 #include "agents/survey.h"
 
 #include <limits.h>

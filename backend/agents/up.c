@@ -1,5 +1,5 @@
 /*
- * up.c - from a definition to a running container, and back.
+ * up.c - creates and removes the containers of agents.
  *
  * Straight-line code: each step either succeeds or everything made so far is taken away again.
  */
@@ -150,13 +150,11 @@ static int keep_idle(struct bringing *b, const char *id, pid_t init, struct err 
 
 	if (i.after_s && b->spec.no_lane)
 		return err_set(e, ERR_REFUSED,
-			"idle: of the agent %s: with its runtime commands go by the engine, which wakes nobody; "
-			"remove idle:.",
+			"idle: of the agent %s: with its runtime, commands go through the engine, which cannot resume it; remove idle:.",
 			b->def->id);
 	if (i.after_s && (at->transport != TRANSPORT_UNIX || strlen(at->path) >= sizeof i.socket))
 		return err_set(e, ERR_REFUSED,
-			"idle: of the agent %s: its engine is not on a socket of this machine, so "
-			"nobody could wake it; remove idle:.",
+			"idle: of the agent %s: its engine is not on a local socket, so it could not be resumed; remove idle:.",
 			b->def->id);
 	snprintf(i.name, sizeof i.name, "%s", b->spec.name);
 	snprintf(i.id, sizeof i.id, "%s", id);
@@ -231,8 +229,7 @@ static int open_lane(struct bringing *b, const struct lane_about *about, struct 
 		return -1;
 	if (!sandbox_is(x.pid) || !tree_is_here(x.pid, about->id))
 		return err_set(e, ERR_REFUSED,
-			"%s: its runtime %s should have a kernel of its own, but its init, as seen from here, is "
-			"not a sandbox.",
+			"%s: its runtime %s should provide its own kernel, but its init process is not in a sandbox.",
 			b->def->id, x.runtime);
 	b->offer.guest = x.pid;
 	return keep_checked(b, about->id, x.pid, e) || lane_do_without(&b->offer, about, e) ? -1
@@ -542,17 +539,15 @@ static int refuse_runtime(const struct bringing *b, struct err *e)
 		return -1;
 	if (b->spec.no_lane && (secrets || a->sudo))
 		return err_set(e, ERR_CONFIG,
-			"%s: its runtime %s has a kernel of its own, into which berth hands no secrets and no sudo; remove %s, "
-			"or runtime:.",
+			"%s: its runtime %s provides its own kernel, which supports neither secrets nor sudo; remove %s, or runtime:.",
 			a->id, runtime, secrets ? "its secrets" : "sudo:");
 	if (b->spec.no_lane && a->limits.pids < SANDBOX_PIDS)
 		return err_set(e, ERR_CONFIG,
-			"%s: pids: %lld is too few for its runtime %s, whose own threads count, too (about 100 at rest), and "
-			"which ends when it gets no more of them: %d or more.",
+			"%s: pids: %lld is too low for its runtime %s, whose own threads count, too (about 100 when idle): use %d or more.",
 			a->id, (long long)a->limits.pids, runtime, SANDBOX_PIDS);
 	if (b->spec.relay && b->h->at.endpoint.transport != TRANSPORT_UNIX)
 		return err_set(e, ERR_CONFIG,
-			"%s: network: allow: by a relay needs the engine's own socket, and this one is at %s.",
+			"%s: network: allow: through a relay needs the engine's local socket, but this engine is at %s.",
 			a->id, b->h->at.endpoint.url);
 	return 0;
 }
@@ -704,7 +699,7 @@ static int hold_session(struct agents_host *h, const char *container, struct err
 		if (h->stop && h->stop(h->stop_ctx))
 			return err_set(e, ERR_CANCELLED, "%s; cancelled while waiting.", why.msg);
 		if (h->say && !told)
-			h->say(h->say_ctx, container, "waiting for another berth");
+			h->say(h->say_ctx, container, "waiting for another berth process");
 		told = true;
 		nanosleep(&pause, NULL);
 	}

@@ -1,4 +1,4 @@
-/* argv.c - command lines for the log: secrets masked, quoted for a shell. */
+/* argv.c - formats command lines for the audit log: masks secrets, quotes for a shell. */
 #include "audit/audit.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* audit.c - the writer thread: takes what was submitted, commits it in groups, tells who waits. */
+/* audit.c - the writer thread of the audit log: commits submitted records in groups and notifies their submitters. */
 #include "audit/audit.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* chain.c - appending under the lock. */
+/* chain.c - appends records to the audit log while holding its lock. */
 #include "audit/chain.h"
 
 #include <errno.h>
@@ -355,8 +355,7 @@ static void hand_on_early(struct chain *c)
 int chain_full(const struct chain *c, struct err *e)
 {
 	return err_set(e, ERR_FAILED,
-		"The disk that holds the audit log (%s) is full: until there is space "
-		"again, only what frees space is allowed.",
+		"The disk that holds the audit log (%s) is full: until there is space, only operations that free space are allowed.",
 		c->path);
 }
 

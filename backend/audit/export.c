@@ -1,4 +1,4 @@
-/* export.c - a log as one file that can be checked anywhere; the head; checking on a thread. */
+/* export.c - exports the audit log as one file, reads its head, and verifies it on a thread. */
 #include "audit/audit.h"
 
 #include <errno.h>

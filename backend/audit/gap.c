@@ -1,4 +1,4 @@
-/* gap.c - counting what could not be recorded. */
+/* gap.c - counts the operations that could not be recorded. */
 #include "audit/gap.h"
 
 #include <errno.h>
@@ -42,8 +42,7 @@ static int open_locked(int flags, struct err *e)
 			return -1;
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 			return err_set(e, ERR_REFUSED,
-				"audit-gap in the runtime directory is not a file of "
-				"yours: remove it.");
+				"audit-gap in the runtime directory is not your file: remove it.");
 		while (flock(fd, LOCK_EX) < 0)
 			if (errno != EINTR)
 				return err_sys(e, errno, "Cannot lock audit-gap");

@@ -1,9 +1,9 @@
 /*
- * gap.h - what was done without a record, where the settings allow that (audit.unavailable: warn).
+ * gap.h - counts operations without a record, if the settings allow them (audit.unavailable: warn).
  *
  * Each act adds a line to a file in the runtime directory, which is not where the log lies and usually not on
  * a disk.  The next process that can write to the log counts the lines, says so in a record "log.gap" and
- * removes the file; killed in between it leaves the file, and the same gap is told twice, never not at all.
+ * removes the file; killed in between it leaves the file, and the same gap is reported twice, never lost.
  *
  * Thread: any; a lock on the file keeps counting and adding apart.
  */

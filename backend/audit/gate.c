@@ -1,8 +1,8 @@
 /*
- * gate.c - the one gate: policy says yes, the intent is in the log, then it is done, then how it ended.
+ * gate.c - the gate of all operations: check the policy, record the intent, perform, record the outcome.
  *
- * Whoever may wait calls record_act.  Whoever lives on a loop calls gate_begin, hears of the intent by a mailbox
- * and says gate_end; the log is written by a thread of its own then (audit.h).
+ * Blocking callers use record_act. Code on an event loop uses gate_begin, gets the result through a mailbox and calls
+ * gate_end; the log is then written by its own thread (audit.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ static int go_unrecorded(const struct recorder *by, enum deed deed, const struct
 
 	if (!count_unrecorded(by, deed))
 		return -1;
-	err_wrap(&told, "Actions are not in the audit log now, they are only counted");
+	err_wrap(&told, "Actions are currently not recorded in the audit log, only counted");
 	note_missing(RECORD_GAP, &told);
 	return 0;
 }
@@ -205,7 +205,7 @@ int record_end(struct recording *rec, const struct err *err)
 	if (put_record(rec->by, &rec->r, NULL, &why) == 0 ||
 		go_unrecorded(rec->by, rec->r.deed, &why) == 0)
 		return 0;
-	err_wrap(&why, "It was done, but how it ended could not be recorded");
+	err_wrap(&why, "It was done, but its outcome could not be recorded");
 	note_missing(RECORD_LOST, &why);
 	return -1;
 }

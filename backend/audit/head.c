@@ -1,4 +1,4 @@
-/* head.c - the head file's text, and its lock. */
+/* head.c - reads, writes and locks the head file of the audit log. */
 #include "audit/head.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* index.c - building, keeping and asking the index of a segment. */
+/* index.c - builds, stores and queries the index of a segment. */
 #include "audit/index.h"
 
 #include <errno.h>

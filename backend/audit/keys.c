@@ -1,4 +1,4 @@
-/* keys.c - two slots, one key. */
+/* keys.c - reads, writes and replaces the signing key of the audit log. */
 #include "audit/keys.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ int keys_open(const struct audit_sys *sys, int dir, struct err *e)
 		return err_sys(e, errno, "Cannot open the audit log's signing key");
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 077)
 		return err_set(e, ERR_FAILED,
-			"The audit log's signing key is open to other users; it needs mode 0600 and must be yours.");
+			"The audit log's signing key is accessible to other users; it must be yours and have mode 0600.");
 	return steal_fd(&fd);
 }
 

@@ -1,4 +1,4 @@
-/* log_reader.c - records for those who look: newest first, following, filtered. */
+/* log_reader.c - reads records of the audit log: newest first, following, filtered. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

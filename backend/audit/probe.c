@@ -1,4 +1,4 @@
-/* probe.c - can the log be written now?  For `berth doctor`. */
+/* probe.c - tests whether the audit log can be written, for `berth doctor`. */
 #include "audit/chain.h"
 
 #include <errno.h>
@@ -19,9 +19,10 @@ static int write_and_read(const struct chain *c, struct err *e)
 	unlinkat(c->dir, "probe", 0);
 	fd = openat(c->dir, "probe", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return err_sys(e, errno, "Cannot make a file beside the audit log in %s", c->path);
+		return err_sys(
+			e, errno, "Cannot create a file in the audit log's directory %s", c->path);
 	if (audit_pwrite_all(c->sys, fd, out, sizeof out, 0) < 0 || fdatasync(fd) < 0)
-		err_sys(e, errno, "Cannot write beside the audit log in %s", c->path);
+		err_sys(e, errno, "Cannot write a file in the audit log's directory %s", c->path);
 	else if (file_fill_at(fd, in, sizeof in, 0) != sizeof in || memcmp(in, out, sizeof in))
 		err_set(e, ERR_FAILED, "A file written in %s does not read back as written.",
 			c->path);

@@ -1,4 +1,4 @@
-/* record.c - writing the canonical form. */
+/* record.c - writes audit records in their canonical form. */
 #include "audit/record.h"
 
 #include <string.h>

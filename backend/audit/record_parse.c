@@ -1,4 +1,4 @@
-/* record_parse.c - reading the canonical form: strictly, and the frame of a line quickly. */
+/* record_parse.c - parses audit records in their canonical form, strictly; the frame of a line also quickly. */
 #include "audit/record.h"
 
 #include <string.h>

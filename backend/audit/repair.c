@@ -1,4 +1,4 @@
-/* repair.c - finding the end of the log again: first start, crashes, and what somebody removed. */
+/* repair.c - finds the end of the audit log at the first start, after crashes and after removals. */
 #include "audit/chain.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* seal.c - libcrypto's SHA-256 and Ed25519. */
+/* seal.c - hashes and signs with libcrypto: SHA-256 and Ed25519. */
 /*
  * SHA-256 by the old interface: the new one looks every algorithm of the library up before the first hash,
  * four times the work of everything else that a command does to record itself.

@@ -1,4 +1,4 @@
-/* segments.c - the files of a log. */
+/* segments.c - finds and names the segment files of the audit log. */
 #include "audit/segments.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* source.c - reading a log in order. */
+/* source.c - reads the lines of an audit log in order. */
 #include "audit/source.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sys.c - the real system calls. */
+/* sys.c - forwards to the real system calls; tests replace them. */
 #include "audit/sys.h"
 
 #include <errno.h>

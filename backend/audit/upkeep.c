@@ -1,4 +1,4 @@
-/* upkeep.c - checkpoints, rotation and retention: what the log does for itself. */
+/* upkeep.c - maintains the audit log: checkpoints, rotation and retention. */
 #include "audit/chain.h"
 
 #include <errno.h>

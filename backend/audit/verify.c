@@ -1,4 +1,4 @@
-/* verify.c - is the log what was written?  The first thing that is wrong, and what it is. */
+/* verify.c - verifies the audit log and reports the first error in it. */
 #include "audit/audit.h"
 
 #include <errno.h>
@@ -289,7 +289,7 @@ static int verify_line(struct checker *c, const char *line, size_t len)
 			"The line after record %" PRIu64 " is not a record.", c->seq);
 	if (!record_frame_holds(&f))
 		return note_fault(c, AUDIT_CHANGED, f.seq,
-			"Record %" PRIu64 " was changed: its hash is not that of its contents.",
+			"Record %" PRIu64 " was changed: its hash does not match its contents.",
 			f.seq);
 	if (!c->any)
 		stop = on_first(c, &f);
@@ -339,17 +339,16 @@ static int check_key(struct checker *c, const char *key)
 		return 0;
 	if (!c->pruned_start || (c->original[0] && strcmp(key, c->original) != 0))
 		return note_fault(c, AUDIT_REWRITTEN, 0,
-			"The log does not begin with the key you kept: it is another log.");
+			"The log does not begin with the key you saved: it is a different log.");
 	if (!c->original[0])
 		return note_fault(c, AUDIT_UNPROVEN, 0,
-			"It cannot be determined whether the log began with the key "
-			"you kept: the records before %" PRIu64
+			"It cannot be determined whether the log began with the key you saved: the records before %" PRIu64
 			" were pruned, and the log does not say what it began with.",
 			c->v->first_seq);
 	if (c->v->head_found && c->v->head_seq >= c->first_signed)
 		return 0;
 	return note_fault(c, AUDIT_UNPROVEN, 0,
-		"The log says that it began with the key you kept, but what would prove that was pruned with "
+		"The log claims to have begun with the key you saved, but the proof was pruned with "
 		"the records before %" PRIu64 ": also give a newer head with --head.",
 		c->v->first_seq);
 }
@@ -358,13 +357,13 @@ static int check_given(struct checker *c)
 {
 	if (c->want_head && !c->v->head_found && c->pruned_start)
 		return note_fault(c, AUDIT_UNPROVEN, 0,
-			"The head you kept is not among the records that retention left, from %" PRIu64
+			"The head you saved is not among the records that retention left, from %" PRIu64
 			" on: it is of an older one, or the log was truncated or "
 			"rewritten after it was taken. These cannot be told apart.",
 			c->v->first_seq);
 	if (c->want_head && !c->v->head_found)
 		return note_fault(c, AUDIT_TRUNCATED, 0,
-			"The head you kept is not in this log: the log was truncated "
+			"The head you saved is not in this log: the log was truncated "
 			"to an earlier state, or rewritten, after it was taken.");
 	return c->what->key ? check_key(c, c->what->key) : 0;
 }

@@ -1,4 +1,4 @@
-/* apparmor.c - what the kernel tells about AppArmor. */
+/* apparmor.c - reads the AppArmor state from the kernel. */
 #include <berth/apparmor.h>
 
 #include <dirent.h>

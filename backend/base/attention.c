@@ -1,4 +1,4 @@
-/* attention.c - why a person should look at an agent. */
+/* attention.c - decides why an agent needs attention, in words. */
 #include <stdio.h>
 
 #include <berth/format.h>
@@ -89,11 +89,9 @@ static enum attention working_attention(const struct agent *a, char *buf, size_t
 		return snprintf(buf, cap, "last command: %s", a->last->ended), ATTENTION_FAILED;
 	format_span(usual, a->usual_ms / 1000);
 	if (a->pace == PACE_BUSY)
-		return snprintf(buf, cap, "busy, never longer than %s so far", usual),
-		       ATTENTION_BUSY;
+		return snprintf(buf, cap, "busy; longest so far: %s", usual), ATTENTION_BUSY;
 	if (a->pace == PACE_IDLE && !a->asleep_wall_ms)
-		return snprintf(buf, cap, "idle, never longer than %s so far", usual),
-		       ATTENTION_IDLE;
+		return snprintf(buf, cap, "idle; longest so far: %s", usual), ATTENTION_IDLE;
 	if (a->ndrift)
 		return snprintf(buf, cap, "%zu drift from its file", a->ndrift), ATTENTION_DRIFT;
 	return ATTENTION_NONE;

@@ -1,4 +1,4 @@
-/* check.c - dying well: the terminal first, then one line, then abort. */
+/* check.c - handles failed assertions: restores the terminal, prints one line, aborts. */
 #include <berth/check.h>
 
 #include <stdatomic.h>
@@ -35,6 +35,7 @@ void check_failed(const char *cond, const char *file, int line)
 {
 	char msg[400];
 
-	snprintf(msg, sizeof msg, "berth: internal error at %s:%d: not true: %s", file, line, cond);
+	snprintf(msg, sizeof msg, "berth: internal error at %s:%d: assertion failed: %s", file,
+		line, cond);
 	check_die(msg);
 }

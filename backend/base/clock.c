@@ -1,4 +1,4 @@
-/* clock.c - reading the clocks; frozen ones for golden tests. */
+/* clock.c - reads the clocks, and freezes them for golden tests. */
 #include <berth/clock.h>
 
 #include <stdatomic.h>

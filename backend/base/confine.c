@@ -1,4 +1,4 @@
-/* confine.c - filters of system calls, for processes that read what an agent can write. */
+/* confine.c - installs system call filters for processes that read an agent's data. */
 #include <berth/confine.h>
 
 #include <errno.h>
@@ -134,7 +134,7 @@ int confine_begin(struct err *e)
 int confine_calls(bool internet, struct err *e)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return err_sys(e, errno, "cannot hide its memory");
+		return err_sys(e, errno, "cannot protect its memory");
 	return install_filter(filter, COUNT(filter), e) ||
 			(!internet && install_filter(alone, COUNT(alone), e))
 		? -1
@@ -144,6 +144,6 @@ int confine_calls(bool internet, struct err *e)
 int confine_writer(struct err *e)
 {
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-		return err_sys(e, errno, "cannot hide its memory");
+		return err_sys(e, errno, "cannot protect its memory");
 	return install_filter(writer, COUNT(writer), e);
 }

@@ -1,4 +1,4 @@
-/* file.c - files read and written whole. */
+/* file.c - reads and writes whole files. */
 #include <berth/file.h>
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* jsonr.c - the reader: one pass, a tree in an arena. */
+/* jsonr.c - parses JSON in one pass into a tree in an arena. */
 #include <berth/jsonr.h>
 
 #include <errno.h>
@@ -71,7 +71,7 @@ static int read_unicode_escape(struct reader *r, char **out)
 			r->p = before;
 	}
 	if (cp >= 0xD800 && cp < 0xE000) {
-		note_json_fault(r, "a string holds half of a surrogate pair");
+		note_json_fault(r, "a string contains an unpaired surrogate");
 		cp = TEXT_BAD;
 	}
 	*out += utf8_put(cp, *out);
@@ -105,7 +105,7 @@ static void check_json_utf8(struct reader *r, const char *s, size_t n)
 
 		/* U+FFFD itself takes three bytes, what stands for a wrong byte one. */
 		if ((unsigned char)s[i] >= 0x80 && step == 1) {
-			note_json_fault(r, "a string holds bytes that are not UTF-8");
+			note_json_fault(r, "a string is not valid UTF-8");
 			return;
 		}
 		i += step;
@@ -283,7 +283,7 @@ static int add_json_member(struct reader *r, struct json *j, const struct json *
 	*last = &member->next;
 	j->n++;
 	if (key && has_json_key(j, member))
-		note_json_fault(r, "a key comes twice in one object");
+		note_json_fault(r, "duplicate key in an object");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* jsonw.c - JSON on the way out. */
+/* jsonw.c - writes JSON documents. */
 #include <berth/jsonw.h>
 
 #include <math.h>

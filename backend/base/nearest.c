@@ -1,4 +1,4 @@
-/* nearest.c - the known word that somebody most likely meant. */
+/* nearest.c - finds the known word closest to a misspelt one. */
 #include <string.h>
 
 #include <berth/config.h>

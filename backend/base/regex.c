@@ -1,4 +1,4 @@
-/* regex.c - PCRE2 with its bounds set, without its JIT: what is matched here is short. */
+/* regex.c - regular expressions by PCRE2 with limits and without JIT, for short texts. */
 #include <berth/regex.h>
 
 #include <stdbool.h>

@@ -86,7 +86,7 @@ static int make_own_dir(const char *path, mode_t others, struct err *e)
 			path, (unsigned)st.st_uid, (unsigned)geteuid());
 	if (st.st_mode & others)
 		return err_set(e, ERR_REFUSED,
-			"%s is open to other users (mode %04o): run chmod 700 %s.", path,
+			"%s is accessible to other users (mode %04o): run chmod 700 %s.", path,
 			(unsigned)(st.st_mode & 07777), path);
 	return 0;
 }
@@ -207,7 +207,7 @@ int runtime_program(const char *name, char *path, struct err *e)
 			return 0;
 	}
 	return err_set(e, ERR_FAILED,
-		"%s is missing, it should be beside berth's other programs: reinstall berth.",
+		"%s is missing from the directory of berth's other programs: reinstall berth.",
 		name);
 }
 

@@ -1,4 +1,4 @@
-/* spawn.c - starting a program, a child that nobody has to wait for, and a thread. */
+/* spawn.c - starts programs, detached children and threads. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

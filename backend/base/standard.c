@@ -1,4 +1,4 @@
-/* standard.c - descriptors 0, 1 and 2 are there, whoever started the program. */
+/* standard.c - opens the standard descriptors 0, 1 and 2 if they are closed. */
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* str.c - the growable string. */
+/* str.c - a growable byte string. */
 #include <berth/str.h>
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* trace.c - writing the log of BERTH_LOG, without what is secret. */
+/* trace.c - writes the debug log of BERTH_LOG, with secrets masked. */
 #include <berth/trace.h>
 
 #include <errno.h>

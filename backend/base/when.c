@@ -1,4 +1,4 @@
-/* when.c - a moment from what a person wrote or pasted. */
+/* when.c - parses dates, times and durations. */
 #include <berth/when.h>
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* where.c - conditions read and judged. */
+/* where.c - parses and evaluates conditions. */
 #include <berth/where.h>
 
 #include <ctype.h>
@@ -150,9 +150,9 @@ static int refuse_column(struct where_reader *r, const char *s, size_t n)
 	snprintf(word, sizeof word, "%.*s", (int)n, s);
 	if (!n)
 		return err_set(
-			r->e, ERR_USAGE, "at character %d a column is missing", character_of(r, s));
+			r->e, ERR_USAGE, "at character %d: column missing", character_of(r, s));
 	near = nearest_word(word, names);
-	return err_set(r->e, ERR_USAGE, "at character %d \"%s\" is no column%s%s%s",
+	return err_set(r->e, ERR_USAGE, "at character %d: unknown column \"%s\"%s%s%s",
 		character_of(r, s), word, near ? "; nearest known: \"" : "", near ? near : "",
 		near ? "\"" : "");
 }
@@ -175,14 +175,14 @@ static int read_where_value(struct where_reader *r, char buf[WHERE_MAX], bool *r
 		}
 		if (!*s)
 			return err_set(r->e, ERR_USAGE,
-				"the text that begins at character %d has no end",
+				"the quoted text at character %d is not terminated",
 				character_of(r, from));
 		s++;
 	}
 	buf[n] = '\0';
 	if (!n && !*ret_quoted)
-		return err_set(r->e, ERR_USAGE, "at character %d a value is missing",
-			character_of(r, from));
+		return err_set(
+			r->e, ERR_USAGE, "at character %d: value missing", character_of(r, from));
 	r->at = s;
 	return 0;
 }
@@ -232,7 +232,7 @@ static const char *number_words(enum where_type type)
 {
 	return type == WHERE_PERCENT    ? "a number such as 90 or 90%"
 		: type == WHERE_BYTES   ? "an amount such as 512m or 2g"
-		: type == WHERE_SECONDS ? "a span such as 30s, 5m or 2h"
+		: type == WHERE_SECONDS ? "a duration such as 30s, 5m or 2h"
 					: "a number";
 }
 
@@ -246,15 +246,14 @@ static int set_value(
 
 	if (type == WHERE_LOG && !pattern)
 		return err_set(r->e, ERR_USAGE,
-			"at character %d \"log\" is compared by ~ or !~, with a regular expression",
+			"at character %d: \"log\" needs ~ or !~ and a regular expression",
 			character_of(r, from));
 	if (pattern && !text)
 		return err_set(r->e, ERR_USAGE,
-			"at character %d \"%s\" is a number: ~ compares texts",
-			character_of(r, from), n->column->name);
+			"at character %d: \"%s\" is a number; ~ is for text", character_of(r, from),
+			n->column->name);
 	if (text && !pattern && n->op != OP_EQUAL && n->op != OP_OTHER)
-		return err_set(r->e, ERR_USAGE,
-			"at character %d \"%s\" is a text: = != ~ and !~ compare it",
+		return err_set(r->e, ERR_USAGE, "at character %d: \"%s\" is text; use = != ~ or !~",
 			character_of(r, from), n->column->name);
 	n->text = xstrdup(value);
 	if (pattern) {
@@ -262,11 +261,10 @@ static int set_value(
 			fold &= !isupper((unsigned char)*p);
 		n->regex = regex_new(value, fold ? REGEX_FOLD : 0, why);
 		if (!n->regex)
-			return err_set(r->e, ERR_USAGE, "\"%.60s\" is no regular expression (%s)",
-				value, why);
+			return err_set(r->e, ERR_USAGE,
+				"\"%.60s\" is not a regular expression (%s)", value, why);
 	} else if (!text && !read_where_number(type, value, &n->number)) {
-		return err_set(r->e, ERR_USAGE,
-			"at character %d \"%s\" is compared with %s, not \"%.40s\"",
+		return err_set(r->e, ERR_USAGE, "at character %d: \"%s\" needs %s, not \"%.40s\"",
 			character_of(r, from), n->column->name, number_words(type), value);
 	}
 	return 0;
@@ -300,8 +298,7 @@ static struct where_node *read_where_test(struct where_reader *r)
 	if (!column)
 		return err_null(refuse_column(r, from, len));
 	if (column->type == WHERE_LOG && r->use != WHERE_ALERT)
-		return err_null(
-			err_set(r->e, ERR_USAGE, "\"log\" can be asked for in alerts only"));
+		return err_null(err_set(r->e, ERR_USAGE, "\"log\" can only be used in alerts"));
 	if (++r->tests > TESTS_MAX)
 		return err_null(
 			err_set(r->e, ERR_USAGE, "a condition has at most %d tests", TESTS_MAX));
@@ -309,7 +306,7 @@ static struct where_node *read_where_test(struct where_reader *r)
 	op = op_at(r->at, &oplen);
 	if (op < 0)
 		return err_null(err_set(r->e, ERR_USAGE,
-			"at character %d a comparison is missing: = != < <= > >= ~ or !~",
+			"at character %d: comparison missing: = != < <= > >= ~ or !~",
 			character_of(r, r->at)));
 	r->at += oplen;
 	if (read_where_value(r, value, &quoted) < 0)
@@ -329,8 +326,8 @@ static struct where_node *read_where_part(struct where_reader *r)
 	struct where_node *n;
 
 	if (++r->depth > DEPTH_MAX)
-		return err_null(
-			err_set(r->e, ERR_USAGE, "a condition is at most %d deep", DEPTH_MAX));
+		return err_null(err_set(
+			r->e, ERR_USAGE, "a condition can be nested at most %d levels", DEPTH_MAX));
 	if (take_where_word(r, "not")) {
 		n = read_where_part(r);
 		n = n ? make_where_node(JUDGE_NOT, n, NULL) : NULL;
@@ -390,17 +387,17 @@ static int read_for(struct where_reader *r, int64_t *ret_ms)
 	if (!take_where_word(r, "for"))
 		return 0;
 	if (r->use != WHERE_ALERT)
-		return err_set(r->e, ERR_USAGE, "\"for\" can stand in alerts only");
+		return err_set(r->e, ERR_USAGE, "\"for\" can only be used in alerts");
 	if (r->reads_log)
 		return err_set(r->e, ERR_USAGE,
-			"a line of log has no duration: take away \"for\" at character %d",
+			"a log line has no duration: remove \"for\" at character %d",
 			character_of(r, from));
 	if (read_where_value(r, value, &quoted) < 0)
 		return -1;
 	if (!read_where_number(WHERE_SECONDS, value, &seconds) || seconds <= 0 ||
 		seconds * 1000 > (double)FOR_MAX_MS)
 		return err_set(r->e, ERR_USAGE,
-			"after \"for\" at character %d stands a span such as 30s, 5m or 2h, not \"%.40s\"",
+			"\"for\" at character %d needs a duration such as 30s, 5m or 2h, not \"%.40s\"",
 			character_of(r, from), value);
 	*ret_ms = (int64_t)(seconds * 1000);
 	return 0;
@@ -426,9 +423,8 @@ struct where *where_new(const char *text, enum where_use use, struct err *e)
 	r.at = pass_blanks(r.at);
 	if (*r.at) {
 		free_node(root);
-		return err_null(
-			err_set(e, ERR_USAGE, "at character %d \"%.40s\" does not belong to it",
-				character_of(&r, r.at), r.at));
+		return err_null(err_set(e, ERR_USAGE, "at character %d: unexpected \"%.40s\"",
+			character_of(&r, r.at), r.at));
 	}
 	w = xcalloc(1, sizeof *w);
 	*w = (struct where){.root = root, .reads_log = r.reads_log, .for_ms = for_ms};

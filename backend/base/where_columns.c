@@ -1,4 +1,4 @@
-/* where_columns.c - what conditions can speak of, as one table. */
+/* where_columns.c - the table of columns that conditions can use. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

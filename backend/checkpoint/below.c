@@ -157,8 +157,7 @@ int below_error(struct err *e, int errnum, const char *verb, const struct manife
 			verb, shown);
 	case ENOSYS:
 		return err_set(e, ERR_FAILED,
-			"cannot %s %s: this kernel has no openat2, which berth needs "
-			"to be safe there",
+			"cannot %s %s: this kernel lacks openat2, which berth needs for safe access",
 			verb, shown);
 	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
 	}

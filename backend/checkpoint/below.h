@@ -1,9 +1,9 @@
 /*
  * below.h - opening what is below a root so that nothing leads out of it.
  *
- * Every directory is opened anew from the root, or from the one before it, by openat2 with
- * RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV: whoever swaps directories meanwhile gets an
- * error, never us elsewhere.  Where openat2 is not to be had, nothing is opened.
+ * Every directory is opened again from the root, or from the one before it, by openat2 with
+ * RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV: a directory that is swapped in the meantime causes an
+ * error and never leads elsewhere. Without openat2 nothing is opened.
  */
 #ifndef CHECKPOINT_BELOW_H
 #define CHECKPOINT_BELOW_H

@@ -1,4 +1,4 @@
-/* capture.c - reading what of a listed tree may be new, and again where it changed meanwhile. */
+/* capture.c - reads new files of a listed tree, and again those that changed in the meantime. */
 #include "checkpoint/capturing.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* capturing.h - a capture while it goes on: what who lists and who reads share. */
+/* capturing.h - the state of a running capture, shared by the lister and the readers. */
 #ifndef CHECKPOINT_CAPTURING_H
 #define CHECKPOINT_CAPTURING_H
 

@@ -1,4 +1,4 @@
-/* compare.c - what differs between two trees: by their manifests alone, no content is read. */
+/* compare.c - compares two trees by their manifests, without reading contents. */
 #include "checkpoint/trees.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* contents.c - the content of a file of a tree, block by block: what was recorded when it ends well, else an error. */
+/* contents.c - reads a recorded file block by block, and fails if it differs from what was recorded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int refuse_object(const struct checkpoint_reader *r, struct err *e)
 	if (r->live)
 		return below_error(e, ENOENT, "read", &r->t->m, r->id, NULL);
 	return err_set(e, ERR_FAILED,
-		"the checkpoint %s is damaged: `berth workspace verify` tells more",
+		"the checkpoint %s is damaged: `berth workspace verify` shows details",
 		r->t->m.head.name);
 }
 
@@ -147,9 +147,7 @@ static int begin_reading(struct checkpoint_reader *r, struct err *e)
 	case TREE_PACKS: rc = open_stored(r, e); break;
 	case TREE_LIVE: rc = open_live(r, e); break;
 	case TREE_FETCHED: rc = open_fetched(r, e); break;
-	default:
-		return err_set(
-			e, ERR_NOT_FOUND, "the contents that a fork began with were not kept");
+	default: return err_set(e, ERR_NOT_FOUND, "the initial contents of a fork were not saved");
 	}
 	if (rc || fetched)
 		return rc;

@@ -1,4 +1,4 @@
-/* drop.c - a checkpoint goes, and what of the packs nobody needs any more with it. */
+/* drop.c - deletes a checkpoint and the packed contents that no other checkpoint needs. */
 #include "checkpoint/store.h"
 
 #include <dirent.h>

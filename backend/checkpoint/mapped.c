@@ -1,4 +1,4 @@
-/* mapped.c - which files somebody maps writable: their times do not tell every change. */
+/* mapped.c - finds files that are mapped writable, whose timestamps do not show every change. */
 #include "checkpoint/capture.h"
 
 #include <ctype.h>

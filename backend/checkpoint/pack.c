@@ -1,4 +1,4 @@
-/* pack.c - putting contents away and taking them out again. */
+/* pack.c - stores file contents in packs and reads them back. */
 #include "checkpoint/pack.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /*
- * restore.c - from the tree that is to the tree that was: remove, make, link, mend, in that order.
+ * restore.c - restores a tree to a checkpoint: remove, create, link, fix, in that order.
  *
- * What is the same stays untouched, inode and all.  A file that differs is not written over but made
- * anew: a link to it from outside, or a mapping, keeps the old one.  Whatever is taken away is in the
- * checkpoint that was made before; a kill in the middle is healed by doing it again.
+ * What is the same stays untouched, inode and all.  A file that differs is not overwritten but recreated: a link to
+ * it from outside, or a mapping, keeps the old one. Everything that is removed is in the checkpoint that was made
+ * before; an interrupted restore is completed by running it again.
  *
  * An agent may rename while root works here.  So owner, mode, attributes and times are given to a
  * descriptor, and only to the inode that was captured or that we made: never to what has its name now.
@@ -168,8 +168,7 @@ static int refuse_closed(const struct restoring *r, uint32_t k, struct err *e)
 	manifest_path(r->live, k, &path);
 	text_clean(shown, sizeof shown, path.s);
 	return err_set(e, ERR_REFUSED,
-		"cannot restore what was at %s: in its place is a directory with something in it that is "
-		"mounted, or that you may not read: restore it as root",
+		"cannot restore %s: the directory in its place contains a mount, or files that you cannot read: restore it as root",
 		shown);
 }
 
@@ -772,8 +771,8 @@ static int undo_restore(struct checkpoint_store *s, int root, const struct manif
 	manifest_release(&now);
 	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) == 0)
 		return err_wrap(e, "everything is as it was before");
-	return err_wrap(e, "only a part was restored, and %.200s still has all that was there",
-		was->head.name);
+	return err_wrap(
+		e, "the restore is incomplete; the previous state is in %.200s", was->head.name);
 }
 
 int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, const char *undo,
@@ -836,7 +835,7 @@ int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
 		rc = store_check(s, &to, NULL, e);
 	if (rc == 0 && live.n != 1)
 		rc = err_set(e, ERR_CONFLICT,
-			"the directory for a fork of %s is not empty: give it a new one", name);
+			"the directory for a fork of %s is not empty: use a new one", name);
 	if (rc == 0) {
 		manifest_index(&live);
 		rc = restore_tree(&(struct restore){.store = s,

@@ -1,4 +1,4 @@
-/* sealed.c - the hashes of a tree that shall stay as it is; its contents are stored nowhere else. */
+/* sealed.c - stores and verifies the hashes of a tree that must not change. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -65,8 +65,7 @@ struct checkpoint_store *checkpoint_open(const char *dir, struct err *e)
 	}
 	if (st.st_uid != geteuid() || st.st_mode & 0077) {
 		err_set(e, ERR_REFUSED,
-			"the checkpoint store %.400s is open to others: it must be "
-			"yours, with mode 0700",
+			"the checkpoint store %.400s is accessible to other users: it must be yours, with mode 0700",
 			dir);
 		goto fail;
 	}

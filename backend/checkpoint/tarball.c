@@ -1,5 +1,5 @@
 /*
- * tarball.c - a live tree becomes an archive.
+ * tarball.c - writes a directory tree into an archive.
  *
  * The tree is listed, then every file is read once: hashed, looked at and written in one go.  A second thread
  * reads the archive back while it grows, so that checking it costs little time where there are two processors: it
@@ -86,7 +86,7 @@ static int refuse_write(struct tarring *t, struct err *e)
 
 	if (sys == ENOSPC || sys == EDQUOT)
 		return err_sys(e, sys,
-			"there is no room for the archive of %.64s; nothing was changed",
+			"not enough space for the archive of %.64s; nothing was changed",
 			t->o->name);
 	return err_sys(e, sys > 0 ? sys : EIO, "cannot write the archive of %.64s", t->o->name);
 }
@@ -436,8 +436,7 @@ static int archive_tree(struct tarring *t, int root, struct manifest *m, struct 
 		rc = put_manifest(t, m, e);
 	if (rc == 0 && (t->back.rc < 0 || !is_all_back(t, m)))
 		rc = err_set(e, ERR_FAILED,
-			"the archive of %.64s is not what was written: look at the disk (dmesg); "
-			"nothing was changed",
+			"the archive of %.64s does not read back as written: check the disk (dmesg); nothing was changed",
 			t->o->name);
 	return rc;
 }

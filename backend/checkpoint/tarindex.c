@@ -43,12 +43,12 @@ int tarball_load(int file, const char *name, struct manifest *m, uint64_t *tar_b
 	uint64_t at, length = find_manifest(file, &at);
 
 	if (length == 0)
-		return tarball_refuse(e, name, "it is truncated, or no archive of berth");
+		return tarball_refuse(e, name, "it is truncated or not a berth archive");
 	bytes = xmalloc(length);
 	if (pread(file, bytes, length, (off_t)at) != (ssize_t)length)
 		return tarball_refuse(e, name, "its manifest cannot be read");
 	if (manifest_parse(m, bytes, length, name, &why) < 0)
-		return tarball_refuse(e, name, "its manifest is not what was written");
+		return tarball_refuse(e, name, "its manifest does not match its hash");
 	*tar_bytes = at - sizeof(struct tarball_skip);
 	return 0;
 }
@@ -60,7 +60,7 @@ int checkpoint_archive_show(int file, const char *name, struct checkpoint_info *
 
 	if (length < sizeof h || pread(file, &h, sizeof h, (off_t)at) != sizeof h ||
 		!manifest_is_form(&h, length))
-		return tarball_refuse(e, name, "it is truncated, or no archive of berth");
+		return tarball_refuse(e, name, "it is truncated or not a berth archive");
 	manifest_info(&h, ret);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* trees.c - what a tree holds, to be looked at: a checkpoint, a live one, what a fork began with. */
+/* trees.c - reads trees: a checkpoint, a live directory, or the initial contents of a fork. */
 #include "checkpoint/trees.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ struct checkpoint_tree *checkpoint_tree_now(
 static int refuse_start(struct err *e)
 {
 	return err_set(
-		e, ERR_NOT_FOUND, "it is not a fork: berth does not know what it began with");
+		e, ERR_NOT_FOUND, "it is not a fork: berth does not know its initial contents");
 }
 
 static struct checkpoint_tree *load_start(
@@ -95,7 +95,7 @@ static struct checkpoint_tree *load_start(
 		if (errno == ENOENT)
 			refuse_start(e);
 		else
-			err_sys(e, errno, "cannot read what the tree began with in %.300s",
+			err_sys(e, errno, "cannot read the initial contents of the tree in %.300s",
 				s->name);
 		return NULL;
 	}
@@ -130,11 +130,13 @@ static int write_start(struct checkpoint_store *s, const struct manifest *m, str
 		s->fd, START ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
-		return err_sys(e, errno, "cannot note in %.300s what a fork began with", s->name);
+		return err_sys(e, errno, "cannot record in %.300s the initial contents of a fork",
+			s->name);
 	if (manifest_write(m, fd, e) < 0)
 		return -1;
 	if (fsync(fd) < 0 || renameat(s->fd, START ".new", s->fd, START) < 0)
-		return err_sys(e, errno, "cannot note in %.300s what a fork began with", s->name);
+		return err_sys(e, errno, "cannot record in %.300s the initial contents of a fork",
+			s->name);
 	return 0;
 }
 

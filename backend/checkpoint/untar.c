@@ -1,5 +1,5 @@
 /*
- * untar.c - reading an archive: nothing of the tar is believed but the contents, and these are hashed.
+ * untar.c - unpacks an archive; only the contents come from the tar, and they are verified by hash.
  *
  * Names, types, modes and links come from the manifest, whose every entry is one component below another that
  * is a directory; so no path of the tar can lead anywhere, and no more bytes are written than it says.
@@ -299,7 +299,7 @@ static int unpack_content(void *ctx, uint32_t i, int into)
 	if (rc >= 0)
 		errno = EBADMSG;
 	if (errno == EBADMSG)
-		tarball_refuse(&p->err, p->name, "a file in it is not what was stored");
+		tarball_refuse(&p->err, p->name, "a file in it differs from what was stored");
 	else
 		below_error(&p->err, errno, "unpack", p->m, i, NULL);
 	return -1;
@@ -312,7 +312,7 @@ static int expect_tar_end(struct unpacking *p)
 
 	return untar_next(p->from, -1, 0, &f) == 0
 		? 0
-		: tarball_refuse(&p->err, p->name, "it holds more than its manifest says");
+		: tarball_refuse(&p->err, p->name, "it contains more than its manifest lists");
 }
 
 int checkpoint_archive_verify(int file, const char *name, struct err *e)

@@ -1,5 +1,5 @@
 /*
- * execute.c - carrying out a plan: several workers, each with an engine of its own, item by item.
+ * execute.c - carries out a clean-up plan with several workers, each with its own engine connection.
  *
  *     check -> [intent of the stop -> stop -> outcome] -> check -> intent -> remove -> outcome
  *

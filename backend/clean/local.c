@@ -1,4 +1,4 @@
-/* local.c - this machine's part of the world: session records, and what lanes left behind. */
+/* local.c - reads this machine's session records and the leftovers of lanes. */
 #include "clean/world.h"
 
 #include <dirent.h>
@@ -91,7 +91,9 @@ int world_sessions(struct world *w, struct arena *mem, struct err *e)
 	return w->nsessions < SESSIONS_MAX
 		? 0
 		: err_set(e, ERR_REFUSED,
-			  "There are %d session records or more, and beyond that it cannot be determined whose session is still running, so nothing is cleaned up: `berth down --all` takes agents down.",
+			  "There are %d session records or more: it cannot be determined which sessions "
+			  "are still running, so nothing is cleaned up. `berth down --all` takes agents "
+			  "down.",
 			  SESSIONS_MAX);
 }
 

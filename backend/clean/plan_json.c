@@ -1,4 +1,4 @@
-/* plan_json.c - plans as JSON, berth.clean_plan/1: written for people and scripts, read as from an enemy. */
+/* plan_json.c - plans as JSON, berth.clean_plan/1: written for people and scripts, read as untrusted input. */
 #include <stdio.h>
 #include <string.h>
 
@@ -156,7 +156,7 @@ static int check_members(
 			i++;
 		snprintf(clean, sizeof clean, "%.60s", m->string ? m->string : "");
 		if (i == n)
-			snprintf(say, sizeof say, "`%s` is not a known key", clean);
+			snprintf(say, sizeof say, "unknown key `%s`", clean);
 		else if (seen & 1u << i)
 			snprintf(say, sizeof say, "`%s` appears twice", clean);
 		else
@@ -238,13 +238,13 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 		r++;
 	if (t == CLEAN_TYPES)
 		return refuse_plan(
-			e, at, "`type` is none of container, network, volume, image and leftover");
+			e, at, "`type` must be container, network, volume, image or leftover");
 	if (r == CLEAN_REASONS)
-		return refuse_plan(e, at, "`reason` is not one that berth gives");
+		return refuse_plan(e, at, "unknown `reason`");
 	/* The rules would not object: only who is asked at once may choose. */
 	if (r == CLEAN_CHOSEN)
 		return refuse_plan(
-			e, at, "it was chosen by name, and that is done anew: `berth images rm`");
+			e, at, "it was chosen by name; choose it again with `berth images rm`");
 	it->type = (enum clean_type)t;
 	it->reason = (enum clean_reason)r;
 	it->id = read_clipped(mem, o, "id");
@@ -307,7 +307,7 @@ static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem
 	if (!cJSON_IsArray(items))
 		return refuse_plan(e, SIZE_MAX, "`items` must be a list");
 	if (ejson_count(items) > CLEAN_ITEMS_MAX)
-		return refuse_plan(e, SIZE_MAX, "it has more items than berth ever plans");
+		return refuse_plan(e, SIZE_MAX, "it has too many items");
 	p->item = arena_array(mem, ejson_count(items) + 1, sizeof *p->item);
 	cJSON_ArrayForEach(o, items)
 	{

@@ -1,4 +1,4 @@
-/* planner.c - opening an engine for clean-up, and making plans of what is there. */
+/* planner.c - opens an engine for clean-up and makes plans. */
 #include "clean/planner.h"
 
 #include <stdio.h>

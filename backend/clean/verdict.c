@@ -1,5 +1,5 @@
 /*
- * verdict.c - who may go: the judgement about each thing that is there.
+ * verdict.c - decides for each item whether it may be removed.
  *
  * Ours is what is proven ours.  What carries berth's labels without a proof that holds here was made by
  * another berth (another user, another state directory), and is for that one to clean up.
@@ -221,7 +221,7 @@ static void plan_container(struct planning *g, size_t i)
 	it->running = container_is_up(c->state);
 	it->owner = rules_owner(g->mem, ours, c->labels, c->nlabels);
 	it->why = arena_printf(g->mem,
-		waits           ? "%s; its session goes on until `berth down`"
+		waits           ? "%s; its session lasts until `berth down`"
 			: lives ? "%s; no session of it is recorded here"
 				: reasons[why].why,
 		status_of(g, c));
@@ -313,15 +313,15 @@ static const char *why_volume_stays(const struct world *w, const struct seen_vol
 	bool told = false;
 
 	if (n != 64 || v->name[n] || strcmp(v->driver, "local"))
-		return "named volumes are kept: a name is meant to be found again";
+		return "named volumes are kept";
 	for (size_t i = 0; i < v->nlabels; i++) {
 		if (strcmp(v->labels[i].key, "com.docker.volume.anonymous"))
-			return "it has labels that somebody gave it: such a volume is kept";
+			return "it has labels: labelled volumes are kept";
 		told = true;
 	}
 	return told || !w->labels_anonymous
 		? NULL
-		: "the engine does not say that it is anonymous: a volume that may have a name is kept";
+		: "the engine does not report it as anonymous: it is kept";
 }
 
 bool rules_own_volume(const struct world *w, const struct seen_volume *v)
@@ -545,7 +545,7 @@ static void choose_volume(struct planning *g, const struct seen_volume *v)
 
 	add_chosen(g, &what, "", v->labels, v->nlabels,
 		!what.foreign && !g->w->making && is_lived_in(g, v)
-			? "it is the home of a session that goes on until `berth down`"
+			? "it is the home of a session that lasts until `berth down`"
 			: NULL);
 }
 

@@ -1,5 +1,5 @@
 /*
- * verdict.h - what is a candidate for clean-up, and why.  Asks nobody: a world in, a plan out.
+ * verdict.h - what is a candidate for clean-up, and why.  A pure function: lists in, a plan out.
  */
 #ifndef CLEAN_VERDICT_H
 #define CLEAN_VERDICT_H

@@ -1,4 +1,4 @@
-/* world.c - asking the engine for its lists, and reading them with suspicion. */
+/* world.c - requests the engine's lists and validates them. */
 #include "clean/world.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* hosts.c - how the name and the endpoint of an engine may be written. */
+/* hosts.c - validates the names and endpoints of engines. */
 #include <berth/hosts.h>
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* nodes.c - readings of a node as a number, a word, an amount; errors that say where and what. */
+/* nodes.c - reads a node as a number, a word or an amount; errors have a position. */
 #include <errno.h>
 #include <locale.h>
 #include <math.h>

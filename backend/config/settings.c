@@ -1,4 +1,4 @@
-/* settings.c - berth.yaml read into struct settings by one table. */
+/* settings.c - reads berth.yaml into struct settings by one table. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ const struct setting setting_table[] = {
 	{"mouse", SETTING_BOOL, AT(mouse), 0, 0, NULL,
 		"Use the mouse; when off, the terminal selects text as usual."},
 	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL,
-		"Look at everything, change nothing."},
+		"Refuse everything that changes something."},
 	{"hz", SETTING_NUMBER, AT(hz), 0.1, 10, NULL, "Samples of statistics per second."},
 	{"groups", SETTING_BOOL, AT(groups), 0, 0, NULL,
 		"Group containers by agent and compose project."},
@@ -59,9 +59,9 @@ const struct setting setting_table[] = {
 	{"hosts", SETTING_HOSTS, AT(nhosts), 0, 0, NULL,
 		"Rules for single engines, on top of those for all: a list of maps."},
 	{"alerts", SETTING_ALERTS, AT(nalerts), 0, 0, NULL,
-		"What a person is told of, and how: a list of maps with a condition each."},
+		"Alerts: a list of maps, each with a condition and how to notify."},
 	{"audit.unavailable", SETTING_CHOICE, AT(audit_unavailable), 0, 0, unavailable_words,
-		"When nothing can be recorded: refuse, or warn (act, and count what was done)."},
+		"When nothing can be recorded: refuse, or warn (operate, but count unrecorded operations)."},
 	{"audit.keep_days", SETTING_INT, AT(audit_keep_days), 0, 36500, NULL,
 		"Days after which parts of the audit log are removed; 0: never."},
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,
@@ -87,24 +87,23 @@ const struct setting setting_table[] = {
 	{"workspaces.idle_days", SETTING_INT, AT(workspaces_idle_days), -1, 36500, NULL,
 		"Days without a change after which it archives a project; -1: never."},
 	{"workspaces.clean_hours", SETTING_INT, AT(workspaces_clean_hours), 0, 8760, NULL,
-		"Hours after which an open console runs `workspace clean --due` again; 0: it does not."},
+		"Hours after which an open console runs `workspace clean --due` again; 0: never."},
 	{"workspaces.verify_days", SETTING_INT, AT(workspaces_verify_days), 0, 3650, NULL,
-		"Days after which it runs `workspace verify` again; 0: it does not."},
+		"Days after which it runs `workspace verify` again; 0: never."},
 	{"workspaces.archive_level", SETTING_INT, AT(workspaces_level), 1, 19, NULL,
 		"Level at which zstd compresses archives."},
 	{"workspaces.archive_threads", SETTING_INT, AT(workspaces_threads), 0, 64, NULL,
-		"Threads that compress an archive; 0: none beside the one that reads."},
+		"Threads that compress an archive; 0: only the reading thread."},
 	{"workspaces.limit_bytes", SETTING_BYTES, AT(workspace_bytes), 0, 1e15, NULL,
 		"How much a workspace may hold while an agent has it; 0: no limit."},
 	{"workspaces.limit_files", SETTING_INT, AT(workspace_files), 0, 1e15, NULL,
 		"How many files and directories it may hold; 0: no limit."},
 	{"workspaces.on_breach", SETTING_CHOICE, AT(workspace_breach), 0, 0, breach_words,
-		"What happens when it holds more: freeze its container, warn, or kill what runs in "
-		"it."},
+		"Action above the limit: freeze its container, warn, or kill the processes in it."},
 	{"commands", SETTING_COMMANDS, AT(ncommands), 0, 0, NULL,
 		"Commands of your own for the container of a row: a list of maps."},
 	{"keys", SETTING_KEYS, AT(keys), 0, 0, NULL,
-		"Keys of actions, as ACTION: \"KEY KEY\"; an empty text takes the keys away."},
+		"Keys of actions, as ACTION: \"KEY KEY\"; an empty text removes the keys."},
 	{0},
 };
 
@@ -113,20 +112,20 @@ const struct setting setting_table[] = {
 
 const struct setting setting_host_table[] = {
 	{"name", SETTING_TEXT, AT(name), 0, 0, NULL,
-		"What an engine is called here: the console shows it, -H takes it; with endpoint."},
+		"Name of an engine, shown by the console and accepted by -H; with endpoint."},
 	{"endpoint", SETTING_TEXT, AT(endpoint), 0, 0, NULL,
-		"Where it is: ssh://[USER@]HOST[:PORT][/SOCKET], tcp://HOST:PORT or unix:///PATH."},
+		"Its address: ssh://[USER@]HOST[:PORT][/SOCKET], tcp://HOST:PORT or unix:///PATH."},
 	{"host", SETTING_TEXT, AT(host), 0, 0, NULL,
-		"In place of both: a pattern of endpoints or engines' names for which the rest holds."},
+		"Instead of both: a pattern of endpoints or engine names that the rest applies to."},
 	{"read_only", SETTING_BOOL, AT(read_only), 0, 0, NULL, "Change nothing on that engine."},
 	{"secrets", SETTING_BOOL, AT(secrets), 0, 0, NULL,
-		"Of an engine by name: secrets and keys may be handed to what runs there; false if not set."},
+		"For a named engine: whether containers there may get secrets and keys; false if not set."},
 	{"protected.names", SETTING_LIST, AT(protected_names), 0, 0, NULL,
-		"As protected.names, there."},
+		"Like protected.names, for this engine."},
 	{"protected.labels", SETTING_LIST, AT(protected_labels), 0, 0, NULL,
-		"As protected.labels, there."},
+		"Like protected.labels, for this engine."},
 	{"protected.images", SETTING_LIST, AT(protected_images), 0, 0, NULL,
-		"As protected.images, there."},
+		"Like protected.images, for this engine."},
 	{0},
 };
 #undef AT
@@ -135,22 +134,21 @@ const struct setting setting_host_table[] = {
 static const char *const notify_words[] = {"no", "osc9", "osc777", NULL};
 
 const struct setting setting_alert_table[] = {
-	{"name", SETTING_TEXT, AT(name), 0, 0, NULL, "What it is called; else its condition."},
+	{"name", SETTING_TEXT, AT(name), 0, 0, NULL, "Its name; default: its condition."},
 	{"when", SETTING_TEXT, AT(when), 0, 0, NULL,
-		"The condition, as in the filter, and for how long it must hold; needed."},
+		"The condition, as in the filter, and for how long it must hold; required."},
 	{"bell", SETTING_BOOL, AT(bell), 0, 0, NULL, "Ring the terminal's bell; true if not set."},
 	{"notify", SETTING_CHOICE, AT(notify), 0, 0, notify_words,
 		"Have the terminal show a notification: osc9 (iTerm2, Windows Terminal, kitty), osc777 "
 		"(rxvt, foot, VTE) or no."},
 	{"command", SETTING_TEXT, AT(command), 0, 0, NULL,
-		"A line for /bin/sh on this machine; what it is about is in its environment, BERTH_NAME "
-		"and so on."},
+		"A line for /bin/sh on this machine; the details are in its environment, BERTH_NAME and so on."},
 	{"webhook", SETTING_TEXT, AT(webhook), 0, 0, NULL,
-		"An http:// or https:// address to which it is posted as JSON."},
+		"An http:// or https:// address that gets it as a JSON POST."},
 	{"again_seconds", SETTING_INT, AT(again_s), 0, 31536000, NULL,
-		"After which it is told again while it still holds; 0: once."},
+		"Interval at which it is repeated while it holds; 0: once."},
 	{"quiet", SETTING_LIST, AT(quiet_words), 0, 0, NULL,
-		"Times of day in which nothing is told: [\"22:00-07:00\"]; afterwards what still holds."},
+		"Quiet hours: [\"22:00-07:00\"]; afterwards, conditions that still hold are reported."},
 	{0},
 };
 #undef AT
@@ -160,15 +158,14 @@ static const char *const confirm_words[] = {"yes", "no", "name", NULL};
 
 const struct setting setting_command_table[] = {
 	{"name", SETTING_TEXT, AT(name), 0, 0, NULL,
-		"The word by which `:` and `berth custom` know it; needed."},
-	{"key", SETTING_TEXT, AT(key), 0, 0, NULL,
-		"Its key in the views of rows; one that is free."},
-	{"help", SETTING_TEXT, AT(help), 0, 0, NULL, "What the help says of it."},
+		"Its name for `:` and `berth custom`; required."},
+	{"key", SETTING_TEXT, AT(key), 0, 0, NULL, "Its key in views with rows; must be unused."},
+	{"help", SETTING_TEXT, AT(help), 0, 0, NULL, "Its help text."},
 	{"run", SETTING_TEXT, AT(run), 0, 0, NULL,
 		"A line for sh on this machine; fields of the row are in its environment, as BERTH_NAME."},
 	{"exec", SETTING_TEXT, AT(exec), 0, 0, NULL, "Or a line for sh in the container."},
 	{"confirm", SETTING_CHOICE, AT(confirm), 0, 0, confirm_words,
-		"Whether the console asks before: yes, no, or name (of the container, to be typed)."},
+		"Whether the console asks first: yes, no, or name (type the container's name)."},
 	{0},
 };
 #undef AT

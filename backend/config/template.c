@@ -1,4 +1,4 @@
-/* template.c - finding a piece of a template, and writing it with its slots filled. */
+/* template.c - finds a piece of a template and writes it with its slots filled. */
 #include <berth/template.h>
 
 #include <string.h>

@@ -136,7 +136,7 @@ static int no_tag(struct reader *r, const yaml_char_t *tag, struct err *e)
 	if (!tag)
 		return 0;
 	return fail_at(r, r->event.start_mark, e,
-		"found the tag \"%s\", expected a plain value: berth uses no tags.",
+		"found the tag \"%s\", expected a plain value: tags are not supported.",
 		text_clean(shown, sizeof shown, (const char *)tag));
 }
 
@@ -249,7 +249,7 @@ static int read_map_key(struct reader *r, struct node *key, struct err *e)
 			r, r->event.start_mark, e, "found an empty key, expected `key: value`.");
 	if (!text->quoted && !strcmp(text->value, "<<"))
 		return fail_at(r, r->event.start_mark, e,
-			"found a merge key (<<), expected the keys themselves: berth merges nothing.");
+			"found a merge key (<<), expected the keys themselves: merge keys are not supported.");
 	key->key = text->value;
 	key->key_line = text->line;
 	key->key_column = text->column;

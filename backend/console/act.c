@@ -1,5 +1,5 @@
 /*
- * act.c - changing containers of the table: start, stop, remove ..., many at once.
+ * act.c - starts, stops, removes ... containers of the table, several at a time.
  *
  * Every target of every command passes act_begin -> on_act_intent -> on_act_done.
  * act_begin says no (another engine, gone, busy, policy); on_act_intent comes when the audit log has

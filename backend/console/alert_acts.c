@@ -165,11 +165,11 @@ static void wait_for_alert_command(struct alert_act *a, pid_t pid)
 	if (!(p[0].revents & POLLIN)) {
 		kill(-pid, SIGKILL);
 		if (p[1].revents)
-			err_set(&a->err, ERR_CANCELLED, "The command of the alert %.80s was ended.",
-				a->rule->name);
+			err_set(&a->err, ERR_CANCELLED,
+				"The command of the alert %.80s was stopped.", a->rule->name);
 		else
 			err_set(&a->err, ERR_TIMEOUT,
-				"The command of the alert %.80s was ended after %d s.",
+				"The command of the alert %.80s was killed after %d s.",
 				a->rule->name, COMMAND_MS / 1000);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -188,7 +188,7 @@ static void work_on_alert(struct errand *x)
 
 	if (a->hook) {
 		if (http_post(a->rule->webhook, a->body, a->nbody, a->stop_fd, &a->err) < 0)
-			err_wrap(&a->err, "The webhook of the alert %.80s was not told",
+			err_wrap(&a->err, "The webhook of the alert %.80s could not be called",
 				a->rule->name);
 		return;
 	}
@@ -235,7 +235,8 @@ static void start_alert_acts(struct alerts *k)
 			? ECANCELED
 			: errand_start(&k->b->loop, &a->work, work_on_alert, on_alert_act_done);
 		if (rc) {
-			err_sys(&a->err, rc, "The alert %.80s could not be told", a->rule->name);
+			err_sys(&a->err, rc, "The alert %.80s could not be reported",
+				a->rule->name);
 			end_alert_act(a);
 		} else {
 			k->working++;

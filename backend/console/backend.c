@@ -414,15 +414,13 @@ static int open_loop(struct backend *b, struct err *e)
 	int failed = -uv_loop_init(&b->loop);
 
 	if (failed)
-		return err_sys(
-			e, failed, "Cannot get file descriptors to wait with (see ulimit -n)");
+		return err_sys(e, failed, "Too many open files (see ulimit -n)");
 	b->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	failed = b->wake_fd < 0 ? errno : -uv_async_init(&b->loop, &b->wake, on_backend_wake);
 	if (failed) {
 		cleanup_close(&b->wake_fd);
 		uv_loop_close(&b->loop);
-		return err_sys(
-			e, failed, "Cannot get file descriptors to wait with (see ulimit -n)");
+		return err_sys(e, failed, "Too many open files (see ulimit -n)");
 	}
 	b->wake.data = b;
 	mailbox_init(&b->down, wake_backend, b);

@@ -2,7 +2,7 @@
  * core.h - the backend from the inside: its state, and which file does what with it.
  *
  *   backend.c   the thread: starts, drains commands, wakes the console, stops in order
- *   services.c  what all others need: time, timers, letters to the console, the job board
+ *   services.c shared services: time, timers, messages to the console, the job board
  *   sites.c     the engines: which, and what is one's own of each
  *   publish.c   snapshots: from what
  *   watch.c     the connection's life: hello, events, list, inspections, loss and return

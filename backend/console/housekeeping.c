@@ -141,10 +141,10 @@ static void tell_cleaned(struct upkeep *u, char *said)
 	}
 	if (!archived && !removed && !stayed)
 		return;
-	str_addf(&u->told, "Workspaces kept long enough: %u archived, %u removed", archived,
-		removed);
+	str_addf(&u->told, "Expired workspaces: %u archived, %u removed", archived, removed);
 	if (stayed)
-		str_addf(&u->told, ", %u could not go (`berth workspace clean --due` says why)",
+		str_addf(&u->told,
+			", %u could not be removed (`berth workspace clean --due` shows why)",
 			stayed);
 	str_adds(&u->told, ".");
 }
@@ -159,7 +159,7 @@ static void tell_damage(struct upkeep *u, const char *said)
 		return;
 	first = xstrndup(line + 7, strcspn(line + 7, "\n"));
 	str_addf(&u->told,
-		"%sStored workspaces are damaged: %s (`berth workspace verify` tells all)",
+		"%sStored workspaces are damaged: %s (`berth workspace verify` lists all)",
 		u->told.len ? "  " : "", text_clean(clean, sizeof clean, first));
 }
 

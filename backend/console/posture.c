@@ -1,4 +1,4 @@
-/* posture.c - limits and isolation of a container as lines of text. */
+/* posture.c - formats limits and isolation of a container as text. */
 #include "console/posture.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* publish.c - making a snapshot of everything and handing it to the console. */
+/* publish.c - creates a snapshot and passes it to the console. */
 #include "console/core.h"
 
 #include <string.h>

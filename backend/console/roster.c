@@ -1,5 +1,5 @@
 /*
- * roster.c - the agents: looked at once a second, and shown.
+ * roster.c - the agent list, refreshed once a second.
  *
  * The look (agents/survey.h) blocks, so it runs on a worker thread.  What is done to agents is in
  * roster_acts.c.

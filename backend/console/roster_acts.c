@@ -1,8 +1,8 @@
 /*
- * roster_acts.c - agents brought up, taken down and made anew, several at once, off the loop.
+ * roster_acts.c - brings agents up, takes them down and recreates them, several at a time, off the loop.
  *
  * One act may take as long as an engine takes, so each command has up to five threads.  They share
- * nothing with the loop but a mailbox: each agent's end is a letter, and the last one ends the job.
+ * nothing with the loop but a mailbox: each agent's result is a message, and the last one ends the job.
  */
 #include "console/roster.h"
 
@@ -143,9 +143,8 @@ static int run_in_agent(struct agents_host *h, const struct turn *t, struct err 
 		return err_set(e, ERR_CANCELLED, "The command in %s was killed.", t->id);
 	if (ret.ended == ENDED_EXIT && !ret.exit_code)
 		return 0;
-	return err_set(e, ERR_FAILED,
-		"The command in %s ended with %s %d; `o` shows what it printed.", t->id,
-		run_ended_name(ret.ended), ret.exit_code);
+	return err_set(e, ERR_FAILED, "The command in %s ended with %s %d; `o` shows its output.",
+		t->id, run_ended_name(ret.ended), ret.exit_code);
 }
 
 static int carry_out_turn(

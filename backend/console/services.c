@@ -1,6 +1,5 @@
 /*
- * services.c - what every part of the backend's thread needs, and which needs none of them: the time,
- * timers, letters to the main thread, the job board, and asking for a snapshot.
+ * services.c - services for all parts of the backend thread: time, timers, messages to the main thread, the job board, and requesting a snapshot.
  *
  * Where something has to be told upwards it goes to b->listener, which backend.c fills.
  */

@@ -1,4 +1,4 @@
-/* shell.c - a terminal in a container: bytes both ways, raw, for the person asked for them. */
+/* shell.c - a terminal in a container: passes raw bytes both ways. */
 #include "console/core.h"
 
 #include <stdlib.h>
@@ -126,11 +126,10 @@ static int check_shell_user(const struct shell *sh, const struct row *r, struct 
 		return 0;
 	if (!r->inspected)
 		return err_set(e, ERR_CONFLICT,
-			"%s is not known well enough yet for a shell of another user; try again.",
+			"berth does not know %s well enough yet to open a shell as another user; try again.",
 			r->c.name);
 	return err_set(e, ERR_REFUSED,
-		"%s is of berth's: a shell in it has its own user, not %.60s; what its definition "
-		"allows by enable_sudo is done by sudo in it.",
+		"%s was created by berth: shells run as its own user, not as %.60s; with enable_sudo in its definition, use sudo inside.",
 		r->c.name, sh->user);
 }
 
@@ -251,8 +250,7 @@ void shell_command(struct backend *b, const struct command *c)
 	if (c->kind == CMD_SHELL_INPUT) {
 		if (!engine_tty_input(sh->tty, c->input.bytes, c->input.n))
 			backend_notice(b,
-				"The command in the container does not read its input: "
-				"what was typed was dropped.");
+				"The command in the container does not read its input: typed input was dropped.");
 	} else if (c->kind == CMD_SHELL_RESIZE) {
 		engine_tty_resize(sh->tty, c->size.columns, c->size.rows);
 	} else {

@@ -1,4 +1,4 @@
-/* typed_paths.c - what begins as a path that a person types; disks may be slow, so on a worker thread. */
+/* typed_paths.c - completes a path that is being typed, on a worker thread because disks may be slow. */
 #include "console/core.h"
 
 #include <dirent.h>

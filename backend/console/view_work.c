@@ -1,4 +1,4 @@
-/* view_work.c - what views may not wait for (view_work.h), on worker threads. */
+/* view_work.c - runs blocking work of views (view_work.h) on worker threads. */
 #include "console/core.h"
 
 #include <stdlib.h>

@@ -110,7 +110,7 @@ int agents_load_apparmor(struct err *e)
 			"only root can load an AppArmor profile: sudo berth doctor --fix");
 	if (access(parser, X_OK))
 		return err_set(e, ERR_NOT_FOUND,
-			"there is no apparmor_parser: apt-get install apparmor, and restart the engine.");
+			"apparmor_parser is not installed: apt-get install apparmor, and restart the engine.");
 	text = embedded_file("configs/berth-agent.apparmor", &len);
 	fd = memfd_create("berth-agent", MFD_CLOEXEC);
 	if (!text || fd < 0 || file_write(fd, text, len) < 0 || lseek(fd, 0, SEEK_SET))
@@ -120,7 +120,7 @@ int agents_load_apparmor(struct err *e)
 		return err_sys(e, bad, "cannot run %s", parser);
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		return err_set(e, ERR_FAILED, "%s did not load the profile %s: %s", parser,
-			APPARMOR_OURS, *said ? said : "it did not say why");
+			APPARMOR_OURS, *said ? said : "no reason given");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* checked.c - keeping what was compared, and comparing again. */
+/* checked.c - stores the checked mounts of a container and compares them again. */
 #include "container/checked.h"
 
 #include <dirent.h>

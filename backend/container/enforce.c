@@ -1,4 +1,4 @@
-/* enforce.c - reading limits and privileges back. */
+/* enforce.c - reads back the limits and privileges that are in force. */
 #include "container/enforce.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
  * enforce.h - what was asked for against what is in force.
  *
- * Limits that an engine cannot set are often dropped without a word (rootless engines without
+ * Limits that an engine cannot set are often dropped silently (rootless engines without
  * delegation, swap accounting that is off), so each is read back: from the cgroup files, and from
  * /proc/PID of the container's init.
  */

@@ -142,8 +142,7 @@ static int look_for_volume(
 		    ejson_string(ejson_get(root, "Labels"), "berth.proof")))
 		return err_set(e, ERR_CONFLICT,
 			"a volume named %s already exists and was not created by berth "
-			"here, so it is not used; if nobody needs it, remove it "
-			"(docker volume rm %s), or give the agent another id.",
+			"here, so it is not used; if it is not needed, remove it (docker volume rm %s), or give the agent another id.",
 			s->home, s->home);
 	return 1;
 }

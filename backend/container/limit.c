@@ -1,4 +1,4 @@
-/* limit.c - limits of a container that runs, changed and read back. */
+/* limit.c - changes limits of a running container and reads them back. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

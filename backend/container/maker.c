@@ -1,4 +1,4 @@
-/* maker.c - the engine's side of agents: what is there, and making and removing it. */
+/* maker.c - finds, creates and removes the containers of agents on an engine. */
 #include "container/maker.h"
 
 #include <errno.h>
@@ -130,8 +130,8 @@ static int place_seccomp(
 
 	if (h->at.endpoint.transport != TRANSPORT_UNIX)
 		return err_set(e, ERR_REFUSED,
-			"%s takes a seccomp filter as a file of its own machine, and this engine is reached "
-			"over a network: run berth on the engine's machine.",
+			"%s reads the seccomp filter from a file on its own machine, but this engine is "
+			"reached over a network: run berth on the engine's machine.",
 			s->product->name);
 	if (state_dir(dir, sizeof dir, e))
 		return -1;
@@ -230,7 +230,8 @@ int host_try_lane(const char *name, const char *id, struct err *e)
 	if (lane_find(name, &about, e))
 		return -1;
 	if (strcmp(about.id, id))
-		return err_set(e, ERR_NOT_FOUND, "the lane of %s was another container's", name);
+		return err_set(
+			e, ERR_NOT_FOUND, "the lane of %s belongs to another container", name);
 	return lane_try(&about, LANE_TRY_MS, e);
 }
 

@@ -53,17 +53,15 @@ static int limit_memory_fs(const struct spec *s, const struct memory_fs *m, int 
 
 	if (place >= 0 && (fstatfs(place, &fs) || fs.f_type != TMPFS_MAGIC))
 		return err_set(e, ERR_REFUSED,
-			"%s of %s is not in memory, as it was asked to be, so the container was killed.",
+			"%s of %s is not in memory as requested, so the container was killed.",
 			m->target, s->name);
 	if (place < 0 || limit_files(place, m->files) || (m->owned && own_place(place, s)))
 		return err_set(e, ERR_REFUSED,
-			"the number of files in %s of %s cannot be limited (%s), and %s does not do it "
-			"either; run berth as root on the engine's machine.",
+			"the number of files in %s of %s cannot be limited (%s), and %s cannot do it either; run berth as root on the engine's machine.",
 			m->target, s->name, strerrordesc_np(errno), s->product->name);
 	if (fstatfs(place, &fs) || fs.f_files != m->files)
 		return err_set(e, ERR_REFUSED,
-			"the number of files in %s of %s is not limited as it was set, so the container "
-			"was killed.",
+			"the number of files in %s of %s is not limited as requested, so the container was killed.",
 			m->target, s->name);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* own.c - proofs, session records and owners. */
+/* own.c - ownership of containers: proofs, session records and owner processes. */
 #include "container/own.h"
 
 #include <dirent.h>

@@ -151,7 +151,7 @@ static int set_both(pid_t pid, uint64_t rate, struct err *e)
 	if (geteuid() != 0)
 		return err_set(e, ERR_REFUSED, "that requires root");
 	if (!tc)
-		return err_set(e, ERR_REFUSED, "there is no tc; install iproute2");
+		return err_set(e, ERR_REFUSED, "tc is not installed; install iproute2");
 	if (other_end(pid, engine, name))
 		return err_set(e, ERR_REFUSED,
 			"the engine's end of the container's network cannot be found");

@@ -1,4 +1,4 @@
-/* ready.c - the user, the writable paths and the lane of a container. */
+/* ready.c - prepares the user, the writable paths and the lane of a container. */
 #include "container/ready.h"
 
 #include <errno.h>
@@ -104,8 +104,7 @@ int ready_script(const struct tool_def *d, struct mount_list *l, const char *con
 	for (size_t i = 0; i < nwritable; i++)
 		if (mounts_within(d->script, writable[i]))
 			return err_set(e, ERR_REFUSED,
-				"the script %s of the tool %s can be written from inside (%s); keep it "
-				"elsewhere.",
+				"the script %s of the tool %s is writable from inside (%s); move it elsewhere.",
 				d->script, d->name, writable[i]);
 	if (mounts_add(
 		    l, MOUNT_DECLARED, d->script, d->script_target, true, writable, nwritable, e))

@@ -1,4 +1,4 @@
-/* sandbox.c - see sandbox.h. */
+/* sandbox.c - detects runtimes that provide their own kernel. */
 #include "container/sandbox.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /*
  * sandbox.h - runtimes whose containers have a kernel of their own: gVisor's runsc.
  *
- * An additional wall, and what it costs berth: no descriptor crosses it, so there is no lane (commands go by the engine's exec,
+ * An additional isolation layer, and what it costs berth: no descriptor crosses it, so there is no lane (commands go by the engine's exec,
  * egress by a relay); its processes are not the host's to see, and what the host sees of its init is the sandbox.
  * What it has mounted is seen by its gofer, the process that serves it its files.
  *

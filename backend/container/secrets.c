@@ -1,4 +1,4 @@
-/* secrets.c - where secret values come from. */
+/* secrets.c - reads the values of secrets. */
 #include "container/secrets.h"
 
 #include <errno.h>
@@ -355,7 +355,7 @@ bool secrets_absent(const struct credentials *c, char *buf, size_t cap)
 		if (is_file_absent(c, c->files[i].source))
 			add_absent(found, sizeof found, "", c->files[i].source);
 	if (*found)
-		snprintf(buf, cap, "not here, so the container goes without: %s.", found);
+		snprintf(buf, cap, "not found, so the container starts without: %s.", found);
 	return *found;
 }
 

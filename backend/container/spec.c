@@ -1,4 +1,4 @@
-/* spec.c - the hardening profile as the engine's JSON. */
+/* spec.c - writes the hardening profile as JSON for the engine. */
 #include "container/spec.h"
 
 #include <inttypes.h>
@@ -461,8 +461,7 @@ int spec_refuses(const struct spec *s, struct err *e)
 
 		if (strpbrk(bad, ",\"\n\r"))
 			return err_set(e, ERR_REFUSED,
-				"%s cannot mount %s: it takes a comma, a quotation mark or a line end in "
-				"a path for something else; use a path without them.",
+				"%s cannot mount %s: commas, quotation marks and line breaks in paths are not supported; use a path without them.",
 				s->product->name, bad);
 	}
 	return 0;
@@ -494,6 +493,6 @@ size_t spec_loosened(const struct spec *s, const char *out[8])
 		out[n++] = "a network with outside access";
 	else if (s->own_host)
 		out[n++] =
-			"what listens on the host's loopback, at the ports that its rules and routes name";
+			"services on the host's loopback, at the ports that its rules and routes name";
 	return n;
 }

@@ -1,4 +1,4 @@
-/* undo.c - keeping what a removed container was, and making it anew. */
+/* undo.c - saves the description of a removed container and recreates it. */
 #include <berth/undo.h>
 
 #include <dirent.h>
@@ -261,8 +261,8 @@ static int do_remake(void *ctx, struct audit_record *r, struct err *e)
 	AUTO_JSON cJSON *made = NULL;
 
 	if (!body)
-		return err_set(
-			e, ERR_PROTOCOL, "What was kept of %s is damaged.", m->q->item->name);
+		return err_set(e, ERR_PROTOCOL, "The saved description of %s is damaged.",
+			m->q->item->name);
 	str_adds(&target, "/containers/create?name=");
 	url_escape(&target, m->q->item->name);
 	if (sync_ask(m->at.engine, "create the container %s", m->q->item->name, "POST", target.s,

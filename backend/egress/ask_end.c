@@ -64,7 +64,7 @@ static int hear_answer(int fd, const char *name, void *out, size_t size, struct 
 		return 0;
 	return n < 0 ? err_sys(e, errno, "the egress of %s does not answer", name)
 		     : err_set(e, ERR_PROTOCOL,
-			       "the egress of %s is of another berth; run berth up", name);
+			       "the egress of %s belongs to another berth; run berth up", name);
 }
 
 int egress_ask_usage(const char *name, struct egress_usage *ret, struct err *e)
@@ -185,7 +185,7 @@ int egress_ask_queue(const char *name, struct egress_queue *ret, struct err *e)
 	if (is_queue(ret, recv(fd, ret, sizeof *ret, 0)))
 		return 0;
 	return err_set(e, ERR_PROTOCOL,
-		"the egress of %s does not tell what it is asked; run berth up", name);
+		"the egress of %s does not report its requests; run berth up", name);
 }
 
 static int tell_decision(
@@ -240,19 +240,18 @@ static const char *word_reply(const struct egress_said *s)
 	switch (s->verdict) {
 	case EGRESS_ALLOWED:
 		return s->once
-			? "The operator allows one connection; it has to be made within a minute."
+			? "The operator allows one connection; it must be made within a minute."
 			: "A rule of this agent allows it.";
 	case EGRESS_DENIED:
 		return "The operator, or a rule of this agent, denies it; do not try another way.";
 	case EGRESS_UNANSWERED:
-		return "The operator was asked, and has not answered in time; do not try another way.";
+		return "The operator was asked but did not answer in time; do not try another way.";
 	case EGRESS_FULL:
-		return "The operator is asked about too much already; wait for the answers.";
+		return "Too many requests wait for the operator already; wait for the answers.";
 	default:
 		return s->alone
-			? "No operator is there to be asked; it is on the operator's list, do not try another way."
-			: "No rule allows it, and this agent's definition does not say that a person is asked; "
-			  "do not try another way.";
+			? "No operator is available; the request is on the operator's list. Do not try another way."
+			: "No rule allows it, and this agent's definition does not allow asking a person; do not try another way.";
 	}
 }
 

@@ -1,4 +1,4 @@
-/* control.c - what an end answers to the person it belongs to. */
+/* control.c - answers control requests of the user. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

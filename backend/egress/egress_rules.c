@@ -1,4 +1,4 @@
-/* egress_rules.c - which rule decides on a target. */
+/* egress_rules.c - finds the rule that decides on a target. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,14 +24,14 @@ int egress_parse_rule(const char *text, bool allow, struct egress_rule *ret, str
 		return -1;
 	if (below && ret->at.literal.family)
 		return err_set(e, ERR_USAGE,
-			"\"*.%s\" is not a rule: only names have names below them", ret->at.host);
+			"\"*.%s\" is not a rule: only host names have subdomains", ret->at.host);
 	if (below && !strchr(ret->at.host, '.'))
 		return err_set(e, ERR_USAGE,
-			"\"*.%s\" would be every name of a top-level domain; name a domain below it",
+			"\"*.%s\" would match a whole top-level domain; use a domain below it",
 			ret->at.host);
 	if (tls && (!allow || ret->at.literal.family))
 		return err_set(e, ERR_USAGE,
-			"TLS cannot be asked for with %s: what is denied is denied in every way, and TLS names no address",
+			"tls: cannot be used with %s: a denial applies to every protocol, and TLS does not name addresses",
 			ret->at.host);
 	/* There it is asked for anyway. */
 	ret->tls = tls && ret->at.port != EGRESS_TLS_PORT;
@@ -68,7 +68,7 @@ int egress_parse_upstream(const char *text, struct egress_rule *ret, struct err 
 	if (strlen(ret->at.host) > EGRESS_UPSTREAM_HOST_MAX ||
 		!strcmp(ret->at.host, EGRESS_OWN_HOST))
 		return err_set(e, ERR_USAGE,
-			"an upstream proxy is a name of at most %d bytes that this machine knows, or an address",
+			"an upstream proxy must be an address, or a name of at most %d bytes that this machine can resolve",
 			EGRESS_UPSTREAM_HOST_MAX);
 	text += len;
 	if (!strncmp(text, ",login", 6)) {
@@ -79,7 +79,7 @@ int egress_parse_upstream(const char *text, struct egress_rule *ret, struct err 
 		ret->upstream |= EGRESS_UPSTREAM_TRUSTED;
 		text += 8;
 	}
-	return *text ? err_set(e, ERR_USAGE, "an upstream proxy ends with its port") : 0;
+	return *text ? err_set(e, ERR_USAGE, "an upstream proxy needs a port") : 0;
 }
 
 const struct egress_rule *egress_upstream(const struct egress_rule *rules, size_t n)

@@ -109,7 +109,7 @@ int egress_parse_target(
 	bad = end ? read_v6(ret, text + 1, (size_t)(end - text) - 1) : read_name(ret, text, host);
 	if (bad)
 		return refuse_target(e, text, len,
-			"is not a host: a name in letters, digits and -, an address in four decimal parts, or [v6]");
+			"is not a host: use a name of letters, digits and -, an IPv4 address, or [IPv6]");
 	if (rest ? *colon != ':' || read_port(colon + 1, rest - 1, &ret->port) : !port)
 		return refuse_target(e, text, len, "has no port from 1 to 65535");
 	return 0;

@@ -1,4 +1,4 @@
-/* front.c - the words of a client: see front.h. */
+/* front.c - parses proxy requests of clients (front.h). */
 #include "egress/front.h"
 
 #include <arpa/inet.h>
@@ -29,14 +29,14 @@ static int read_absolute(
 
 	if (target.n < sizeof scheme || strncasecmp(target.at, scheme, sizeof scheme - 1) != 0)
 		return err_set(e, ERR_USAGE,
-			"a proxy is asked by CONNECT host:port or for an http:// address; for https clients use CONNECT");
+			"use CONNECT host:port or an http:// address; https clients must use CONNECT");
 	while (authority.at + authority.n < target.at + target.n &&
 		!strchr("/?#", authority.at[authority.n]))
 		authority.n++;
 	*path = (struct slice){
 		authority.at + authority.n, target.n - (sizeof scheme - 1) - authority.n};
 	if (memchr(path->at, '#', path->n))
-		return err_set(e, ERR_USAGE, "a proxy takes no address with # in it");
+		return err_set(e, ERR_USAGE, "the address must not contain #");
 	return egress_parse_target(authority.at, authority.n, HTTP_PORT, &a->to, e);
 }
 
@@ -65,7 +65,7 @@ static int read_header(struct slice line, struct front_ask *a, bool *length, str
 			return -1;
 		return strcmp(host.host, a->to.host) != 0 || host.port != a->to.port
 			? err_set(e, ERR_USAGE,
-				  "the Host: of the request is not the host that it asks for")
+				  "the Host: header does not match the requested host")
 			: 0;
 	}
 	if (slice_is(name, "transfer-encoding"))
@@ -100,7 +100,7 @@ static int read_request(struct slice head, struct front_ask *a, struct err *e)
 	bool length = false;
 
 	if (!line.at)
-		return err_set(e, ERR_USAGE, "the lines of a request end with CR LF");
+		return err_set(e, ERR_USAGE, "the lines of a request must end with CR LF");
 	method = slice_take_until(&line, ' ');
 	target = slice_take_until(&line, ' ');
 	if (!slice_is_token(method) || !slice_is_printable(target, false) ||
@@ -115,7 +115,7 @@ static int read_request(struct slice head, struct front_ask *a, struct err *e)
 	while (head.n > 2) {
 		line = slice_take_line(&head);
 		if (!line.at)
-			return err_set(e, ERR_USAGE, "the lines of a request end with CR LF");
+			return err_set(e, ERR_USAGE, "the lines of a request must end with CR LF");
 		if (read_header(line, a, &length, e))
 			return -1;
 	}

@@ -1,4 +1,4 @@
-/* head_lines.c - see head_lines.h. */
+/* head_lines.c - splits the head of a request or an answer into lines. */
 #include "egress/head_lines.h"
 
 #include <string.h>

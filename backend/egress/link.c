@@ -291,8 +291,8 @@ static void ask_proxy(struct link *l)
 	link_wait(l, LINK_HEAD_MS);
 	/* It is less than any socket holds that nothing was sent on. */
 	if (n != (ssize_t)len)
-		link_refuse_target(l, EGRESS_UNREACHABLE,
-			"the upstream proxy, by which %s is reached, hangs up");
+		link_refuse_target(
+			l, EGRESS_UNREACHABLE, "the upstream proxy for %s closed the connection");
 }
 
 static void refuse_by_proxy(struct link *l, int status)
@@ -303,12 +303,11 @@ static void refuse_by_proxy(struct link *l, int status)
 	egress_write_target(&l->ask.to, target);
 	if (status == 407)
 		str_addf(&why,
-			"the upstream proxy, by which %s is reached, wants another login (407); the operator can mend it",
+			"the upstream proxy for %s rejected the login (407); the operator can fix it",
 			target);
 	else
-		str_addf(&why,
-			"the upstream proxy does not let %s pass (%d); do not try another way",
-			target, status);
+		str_addf(&why, "the upstream proxy refused %s (%d); do not try another way", target,
+			status);
 	link_refuse(l, EGRESS_UNREACHABLE, why.s);
 }
 
@@ -319,8 +318,8 @@ static void hear_proxy(struct link *l)
 	if (!r)
 		return;
 	if (!status)
-		link_refuse_target(l, EGRESS_UNREACHABLE,
-			"the upstream proxy, by which %s is reached, does not answer as one");
+		link_refuse_target(
+			l, EGRESS_UNREACHABLE, "the upstream proxy for %s sent an invalid answer");
 	else if (status < 200 || status > 299)
 		refuse_by_proxy(l, status);
 	else

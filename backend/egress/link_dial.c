@@ -66,8 +66,7 @@ void link_dial_next(struct link *l)
 		return;
 	}
 	link_refuse_target(l, EGRESS_UNREACHABLE,
-		l->by_proxy ? "the upstream proxy, by which %s is reached, does not answer"
-			    : "%s does not answer");
+		l->by_proxy ? "the upstream proxy for %s does not answer" : "%s does not answer");
 }
 
 /* By the rules that name the address itself: a person wrote it down. */
@@ -150,7 +149,7 @@ static void go_by_proxy(struct link *l, const struct egress_rule *proxy)
 
 	if (login && !login->len) {
 		link_refuse_target(l, EGRESS_UNREACHABLE,
-			"%s is reached by an upstream proxy whose login is missing; the operator has to run berth up");
+			"the login of the upstream proxy for %s is missing; the operator must run berth up");
 		return;
 	}
 	if (a && !(proxy->upstream & EGRESS_UPSTREAM_TRUSTED) &&
@@ -175,8 +174,7 @@ static void dial_first(struct link *l)
 		return;
 	}
 	link_refuse_target(l, EGRESS_NO_ADDRESS,
-		"%s has no address that may be dialled: what it resolves to is private or this machine's own, and no "
-		"rule names that address");
+		"%s resolves only to private or local addresses, and no rule allows them");
 }
 
 static struct egress_address read_found(const struct addrinfo *i)
@@ -199,9 +197,9 @@ static void refuse_unknown_name(struct link *l)
 		go_by_proxy(l, proxy);
 	else
 		link_refuse_target(l, EGRESS_NO_ADDRESS,
-			proxy ? "the name of %s is unknown here, and the upstream proxy is not trusted: to look it up is "
-				"for the operator to allow (upstream: {trusted: true})"
-			      : "the name of %s is unknown");
+			proxy ? "%s cannot be resolved here, and the upstream proxy is not trusted to "
+				"resolve it; the operator can allow that (upstream: {trusted: true})"
+			      : "the name of %s does not resolve");
 }
 
 static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
@@ -239,7 +237,7 @@ static void look_up(struct link *l, const char *host)
 	link_wait(l, LINK_HEAD_MS);
 	l->looking_up = !uv_getaddrinfo(&l->end->loop, &l->lookup, on_looked_up, host, NULL, &want);
 	if (!l->looking_up)
-		link_refuse_target(l, EGRESS_NO_ADDRESS, "the name of %s cannot be looked up now");
+		link_refuse_target(l, EGRESS_NO_ADDRESS, "the name of %s cannot be resolved now");
 }
 
 void link_locate(struct link *l)
@@ -248,8 +246,8 @@ void link_locate(struct link *l)
 
 	l->port = l->ask.to.port;
 	if (l->ask.kind == FRONT_FORWARD && link_wants_tls(l)) {
-		link_refuse_target(l, EGRESS_OTHER_NAME,
-			"only TLS may be spoken with %s: ask for https:// there, which is a CONNECT");
+		link_refuse_target(
+			l, EGRESS_OTHER_NAME, "only TLS is allowed for %s: use https:// (CONNECT)");
 		return;
 	}
 	if (!strcmp(l->ask.to.host, EGRESS_OWN_HOST))

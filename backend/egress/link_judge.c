@@ -1,4 +1,4 @@
-/* link_judge.c - whether a connection may: by the rules, by a person, and once more when these have changed. */
+/* link_judge.c - decides on a connection by rules or a person, and again when these change. */
 #include "egress/link.h"
 
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ static void on_unanswered(uv_timer_t *t)
 	struct link *l = t->data;
 
 	link_refuse_target(l, EGRESS_UNANSWERED,
-		"no rule allows %s, and the operator, who was asked, has not answered in time; do not try another way");
+		"no rule allows %s, and the operator did not answer in time; do not try another way");
 	link_watch(l);
 }
 
@@ -49,16 +49,15 @@ static void ask_for_link(struct link *l)
 		break;
 	case ASKED_ALONE:
 		link_refuse_target(l, EGRESS_NO_RULE,
-			"no rule allows %s, and no operator is there to be asked; it is on the operator's list (berth net ask), "
-			"do not try another way");
+			"no rule allows %s, and no operator is available; the request is on the operator's list (berth net ask). Do not try another way");
 		break;
 	case ASKED_FULL:
 		link_refuse_target(l, EGRESS_NO_RULE,
-			"no rule allows %s, and the operator is asked about too much already; wait for the answers");
+			"no rule allows %s, and too many requests wait for the operator already; wait for the answers");
 		break;
 	case ASKED_REFUSE:
 		link_refuse_target(l, EGRESS_NO_RULE,
-			"no rule allows %s; the operator can (berth net allow), do not try another way");
+			"no rule allows %s; the operator can allow it (berth net allow). Do not try another way");
 		break;
 	}
 }
@@ -72,7 +71,7 @@ void link_judge(struct link *l)
 		link_locate(l);
 	else if (r)
 		link_refuse_target(l, EGRESS_DENIED,
-			"%s is denied by a rule of this agent; another way to it is denied as well");
+			"%s is denied by a rule of this agent; other ways to it are denied, too");
 	else
 		ask_for_link(l);
 }
@@ -96,7 +95,7 @@ static void judge_held(struct link *l, const struct egress_rule *r)
 	if (!r && egress_asks(l->end->rules, l->end->nrules))
 		return;
 	link_refuse_target(l, EGRESS_DENIED,
-		"the operator was asked, and denies %s; another way to it is denied as well");
+		"the operator was asked and denied %s; other ways to it are denied, too");
 	link_watch(l);
 }
 
@@ -149,7 +148,7 @@ void link_refuse_held(struct end *end, enum egress_verdict v)
 		if (l->state != LINK_HELD)
 			continue;
 		link_refuse_target(l, v,
-			"no rule allows %s, and the operator who was asked has gone; do not try another way");
+			"no rule allows %s, and the operator left without an answer; do not try another way");
 		link_watch(l);
 	}
 }

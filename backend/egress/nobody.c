@@ -1,5 +1,5 @@
 /*
- * nobody.c - an end reads what an agent sends, so it keeps nothing that an agent could want.
+ * nobody.c - drops the privileges of the egress process, which reads an agent's data.
  *
  * Not root any more.  Files are read, for names are looked up by libc, as a user who owns none.
  */

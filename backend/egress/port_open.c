@@ -73,7 +73,7 @@ int port_set_address(struct port_spec *s, const char *address, bool public, stru
 	}
 	if (!is_this_machine_only(&a) && !public)
 		return err_set(e, ERR_REFUSED,
-			"%s is not this machine's loopback: others could reach the agent's server; --public says that they may",
+			"%s is not this machine's loopback: others could reach the agent's server; --public allows that",
 			address);
 	s->at = a;
 	return 0;
@@ -162,7 +162,7 @@ static int ask_ports(const char *container, const struct port_question *q, const
 		return err_sys(e, errno, "cannot ask about the ports of %s", container);
 	if (recv(conn, answer, size, 0) != (ssize_t)size)
 		return err_set(e, ERR_FAILED,
-			"the process that holds the ports of %s open does not answer; `berth port list` says what is left",
+			"the process that holds the ports of %s open does not answer; `berth port list` shows what is left",
 			container);
 	memcpy(&said, answer, sizeof said);
 	if (!said.error)
@@ -319,8 +319,8 @@ int port_close(const char *who, uint16_t port, struct err *e)
 	i = find_row(row, n, port);
 	if (i == n)
 		return err_set(e, ERR_NOT_FOUND,
-			"port %u of %s is not open; `berth port list %s` says what is", port, who,
-			who);
+			"port %u of %s is not open; `berth port list %s` lists open ports", port,
+			who, who);
 	conn = ask_ports(about.name, &q, NULL, 0, &said, sizeof said, &why);
 	if (conn >= 0 && recv(conn, &none, 1, 0) < 0 && errno != ECONNRESET)
 		return err_sys(

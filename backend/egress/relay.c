@@ -1,4 +1,4 @@
-/* relay.c - see relay.h. */
+/* relay.c - copies bytes between two sockets by splice(2). */
 #include "egress/relay.h"
 
 #include <errno.h>

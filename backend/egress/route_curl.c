@@ -318,7 +318,7 @@ int transfer_begin(
 	if (!c->curl_multi_add_handle(t->curl->multi, t->easy))
 		return 0;
 	transfer_end(t);
-	return err_set(e, ERR_FAILED, "libcurl does not take a request");
+	return err_set(e, ERR_FAILED, "libcurl rejected a request");
 }
 
 int64_t transfer_length(const struct transfer *t)

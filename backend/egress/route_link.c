@@ -191,7 +191,7 @@ static size_t give_body(void *ctx, char *out, size_t cap)
 	ssize_t n = route_body_take(&l->body, (const char *)l->in, l->nin, out, cap, &used);
 
 	if (n < 0) {
-		l->why = "the chunks of the request's body are none";
+		l->why = "the chunks of the request's body are malformed";
 		return TRANSFER_FAIL;
 	}
 	memmove(l->in, l->in + used, l->nin - used);
@@ -239,7 +239,7 @@ static int hear_answer_line(void *ctx, const char *line, size_t n)
 	/* In pieces that an agent chooses, or packed, a key is not found. */
 	if (l->answer.encoded || l->answer.status == 206)
 		l->why =
-			"the server's answer is encoded or a part of one, in which a key would not be found";
+			"the server's answer is compressed or partial, so a key in it could not be masked";
 	if (!l->why)
 		tell_answer_head(l);
 	watch_route(l);
@@ -329,7 +329,7 @@ static bool judge_route(struct route_link *l)
 	l->route = routes_find(r, l->ask.name);
 	if (!l->route) {
 		str_addf(&why,
-			"there is no route \"%s\"; if the team file has one, the operator has to run berth up",
+			"route \"%s\" not found; if the team file has it, the operator must run berth up",
 			l->ask.name);
 		refuse_route(l, EGRESS_NO_RULE, r->n ? "404 Not Found" : "503 Service Unavailable",
 			why.s);
@@ -339,7 +339,7 @@ static bool judge_route(struct route_link *l)
 		!route_permits(l->route->permit, l->route->npermits, l->ask.method,
 			strlen(l->ask.method), l->ask.target.s, l->ask.path)) {
 		str_addf(&why,
-			"the route %s does not permit %s %.*s; the operator can, in its allow: in the team file",
+			"the route %s does not allow %s %.*s; the operator can add it to its allow: in the team file",
 			l->route->name, l->ask.method, (int)(l->ask.path < 200 ? l->ask.path : 200),
 			l->ask.target.s);
 		refuse_route(l, EGRESS_NO_RULE, "403 Forbidden", why.s);

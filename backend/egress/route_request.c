@@ -57,13 +57,13 @@ static int read_framing(struct slice name, struct slice value, struct route_ask 
 	if (slice_is(name, "content-length")) {
 		if (a->has_body || slice_read_number(value, &a->body))
 			return err_set(e, ERR_USAGE,
-				"the request has two lengths, or one that is not a number");
+				"the request has a duplicate or invalid Content-Length");
 		a->has_body = true;
 	}
 	if (slice_is(name, "transfer-encoding")) {
 		if (a->has_body || !slice_is(value, "chunked"))
 			return err_set(e, ERR_USAGE,
-				"the request has two lengths, or a transfer encoding other than chunked");
+				"the request has a duplicate length, or a transfer encoding other than chunked");
 		a->has_body = a->chunked = true;
 	}
 	if (slice_is(name, "expect"))
@@ -102,11 +102,12 @@ static int read_route_target(struct slice target, struct route_ask *a, struct er
 
 	if (!route_path_plain(path.at, path.n) || !is_plain_query(query))
 		return err_set(e, ERR_USAGE,
-			"a route's path has no .., //, @ or ; and nothing encoded that could be written plainly");
+			"a route's path must not contain .., //, @, ; or unnecessary percent-encoding");
 	while (name.n + 1 < path.n && name.at[name.n] != '/')
 		name.n++;
 	if (!name.n || name.n >= sizeof a->name)
-		return err_set(e, ERR_USAGE, "the path of a request begins with /NAME/ of a route");
+		return err_set(
+			e, ERR_USAGE, "the path of a request must begin with /NAME/ of a route");
 	memcpy(a->name, name.at, name.n);
 	path.at += 1 + name.n;
 	path.n -= 1 + name.n;
@@ -122,7 +123,7 @@ static int read_route_head(struct slice head, struct route_ask *a, struct err *e
 	struct slice line = slice_take_line(&head), method, target;
 
 	if (!line.at)
-		return err_set(e, ERR_USAGE, "the lines of a request end with CR LF");
+		return err_set(e, ERR_USAGE, "the lines of a request must end with CR LF");
 	method = slice_take_until(&line, ' ');
 	target = slice_take_until(&line, ' ');
 	if (!slice_is_token(method) || method.n >= sizeof a->method || !slice_is(line, "HTTP/1.1"))
@@ -133,7 +134,7 @@ static int read_route_head(struct slice head, struct route_ask *a, struct err *e
 	while (head.n > 2) {
 		line = slice_take_line(&head);
 		if (!line.at)
-			return err_set(e, ERR_USAGE, "the lines of a request end with CR LF");
+			return err_set(e, ERR_USAGE, "the lines of a request must end with CR LF");
 		if (read_route_header(line, a, e))
 			return -1;
 	}

@@ -79,7 +79,7 @@ static int take_key(struct route *r, const char *key, struct err *e)
 	if (r->key || len < ROUTE_KEY_MIN || len > ROUTE_KEY_MAX ||
 		!slice_is_printable((struct slice){key, len}, false))
 		return err_set(e, ERR_CONFIG,
-			"the key of the route %s has blanks in it or is shorter than %d bytes",
+			"the key of the route %s contains spaces or is shorter than %d bytes",
 			r->name, ROUTE_KEY_MIN);
 	r->key = xstrdup(key);
 	r->nkey = len;
@@ -90,7 +90,8 @@ static int take_key(struct route *r, const char *key, struct err *e)
 static int take_permit(struct route *r, const char *text, struct err *e)
 {
 	if (r->npermits == ROUTE_PERMITS_MAX)
-		return err_set(e, ERR_CONFIG, "the route %s permits too much", r->name);
+		return err_set(
+			e, ERR_CONFIG, "the route %s allows too many kinds of requests", r->name);
 	r->permit = xreallocarray(r->permit, r->npermits + 1, sizeof *r->permit);
 	return route_parse_permit(text, &r->permit[r->npermits++], e);
 }
@@ -303,8 +304,7 @@ int routes_refuse(struct route *r, int64_t now_ms, struct str *why)
 		return refused;
 	r->figures->state = r->key ? ROUTE_READY : ROUTE_KEY_MISSING;
 	if (!r->key) {
-		str_addf(why,
-			"the key of the route %s is missing; the operator has to run berth up",
+		str_addf(why, "the key of the route %s is missing; the operator must run berth up",
 			r->name);
 		return 503;
 	}

@@ -26,20 +26,18 @@ int route_parse_to(const char *text, struct route_to *ret, struct err *e)
 
 	ret->tls = !strncmp(text, HTTPS, sizeof HTTPS - 1);
 	if (!ret->tls && strncmp(text, HTTP, sizeof HTTP - 1) != 0)
-		return err_set(e, ERR_USAGE, "to: is https://HOST[:PORT]");
+		return err_set(e, ERR_USAGE, "to: must be https://HOST[:PORT]");
 	host = text + (ret->tls ? sizeof HTTPS : sizeof HTTP) - 1;
 	len = strlen(host);
 	if (len && host[len - 1] == '/')
 		len--;
 	if (memchr(host, '/', len))
-		return err_set(e, ERR_USAGE,
-			"to: is a server without a path; the path belongs in allow: and in what the agent "
-			"asks for");
+		return err_set(e, ERR_USAGE, "to: must not have a path; list the paths in allow:");
 	if (egress_parse_target(host, len, ret->tls ? EGRESS_TLS_PORT : 80, &ret->at, e))
 		return -1;
 	if (!ret->tls && !route_reaches_host(&ret->at))
 		return err_set(e, ERR_USAGE,
-			"to: http:// would send the key in the clear; use https://, or a server on this machine's loopback");
+			"to: http:// would send the key unencrypted; use https://, or a server on this machine's loopback");
 	return 0;
 }
 
@@ -100,8 +98,7 @@ int route_parse_permit(const char *text, struct route_permit *ret, struct err *e
 	if (!slice_is_token(method) || method.n >= sizeof ret->method ||
 		!route_path_plain(path.at, path.n) || memchr(path.at, '*', path.n))
 		return err_set(e, ERR_USAGE,
-			"\"%.80s\" is not what a route permits: METHOD /path, as in POST /v1/chat/completions; a * at "
-			"the end stands for any rest",
+			"\"%.80s\" is not valid in allow: of a route: use METHOD /path, as in POST /v1/chat/completions; a * at the end matches anything",
 			text);
 	memcpy(ret->method, method.at, method.n);
 	memcpy(ret->path, path.at, path.n);
@@ -148,7 +145,7 @@ int route_parse_header(const char *text, struct route_header *ret, struct err *e
 		keep_header_part(ret->after,
 			(struct slice){end + 1, (size_t)(value.at + value.n - end - 1)}))
 		return err_set(e, ERR_USAGE,
-			"\"%.80s\" is not a header with a key: NAME: ${secret:NAME}, as in Authorization: Bearer "
+			"\"%.80s\" is not a valid header: use NAME: ${secret:NAME}, as in Authorization: Bearer "
 			"${secret:OPENAI}",
 			text);
 	memcpy(ret->secret, secret, (size_t)(end - secret));

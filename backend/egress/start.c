@@ -170,7 +170,8 @@ static int take_relay(const char *name, const char *id, const struct egress_rela
 {
 	/* Started again since, it has another one, and this number may be anybody's. */
 	if (strcmp(r->id, id) != 0 || !proc_in_container(r->init, id))
-		return err_set(e, ERR_NOT_FOUND, "%s is not up as it was; run berth up", name);
+		return err_set(e, ERR_NOT_FOUND,
+			"%s has changed since it was brought up; run berth up", name);
 	fds[0] = egress_open_relay(name, r, e);
 	if (fds[0] < 0)
 		return -1;

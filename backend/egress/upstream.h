@@ -1,4 +1,4 @@
-/* upstream.h - see upstream.c. */
+/* upstream.h - the request to an upstream proxy and its answer. */
 #ifndef EGRESS_UPSTREAM_H
 #define EGRESS_UPSTREAM_H
 

@@ -1,4 +1,4 @@
-/* ask.c - one request whose meaning the caller knows. */
+/* ask.c - sends one request and returns its raw answer. */
 #include <stdlib.h>
 
 #include <berth/mem.h>

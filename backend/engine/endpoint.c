@@ -84,8 +84,8 @@ static int parse_unix(const char *path, struct endpoint *ep, struct err *e)
 	if (!*path)
 		path = "/var/run/docker.sock";
 	if (*path != '/')
-		return err_set(
-			e, ERR_USAGE, "%s: the path of a unix socket begins with /", ep->source);
+		return err_set(e, ERR_USAGE, "%s: the path of a unix socket must begin with /",
+			ep->source);
 	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path)
 		return err_set(e, ERR_USAGE,
 			"%s: the socket's path is longer than the %zu bytes that a unix socket may "
@@ -126,8 +126,8 @@ static int parse_tcp(const char *s, bool tls, struct endpoint *ep, struct err *e
 		rest = end;
 	}
 	if (strcmp(rest, "") != 0 && strcmp(rest, "/") != 0)
-		return err_set(e, ERR_USAGE, "%s: tcp://HOST:PORT is expected, without a path",
-			ep->source);
+		return err_set(
+			e, ERR_USAGE, "%s: expected tcp://HOST:PORT without a path", ep->source);
 	for (size_t i = 0; i < len; i++)
 		if (!isalnum((unsigned char)host[i]) && !strchr(six ? ":.%-_" : ".-_", host[i]))
 			return err_set(e, ERR_USAGE,
@@ -162,7 +162,7 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 			"%s names %s: fd:// is for the engine itself; use unix:// or tcp://",
 			ep->source, shown);
 	return err_set(e, ERR_USAGE,
-		"%s names %s: unix:///PATH, tcp://HOST:PORT or ssh://HOST is expected", ep->source,
+		"%s names %s: expected unix:///PATH, tcp://HOST:PORT or ssh://HOST", ep->source,
 		shown);
 }
 
@@ -242,7 +242,7 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 		closedir(list);
 	if (rc == 1)
 		return err_set(e, ERR_CONFIG,
-			"there is no context %s (asked for by %s) in %s: docker context ls lists them",
+			"context %s (from %s) not found in %s: docker context ls lists them",
 			text_clean(shown, sizeof shown, name), ep->source, metas);
 	return rc;
 }
@@ -324,7 +324,7 @@ static int from_url(const char *url, const char *source, struct endpoint *ep, st
 	ep->source = xstrdup(source);
 	if (!*trimmed)
 		return err_set(e, ERR_USAGE,
-			"%s is empty: unix:///PATH or tcp://HOST:PORT is expected", source);
+			"%s is empty: expected unix:///PATH or tcp://HOST:PORT", source);
 	if (parse_url(trimmed, tls, ep, e))
 		return -1;
 	return ep->transport == TRANSPORT_TLS ? env_tls(ep, e) : 0;

@@ -1,5 +1,5 @@
 /*
- * engine.c - opening, closing, and the life of one call.
+ * engine.c - opens and closes an engine, and manages its calls.
  *
  * Calls that come before the version is known wait for one /_ping, which the first of them sets
  * off. Everything is told from the loop (http_later), never from inside a call.

@@ -1,5 +1,5 @@
 /*
- * events.c - what happens on the engine, as it happens.
+ * events.c - reads the engine's event stream.
  *
  * Type, Action and Actor are there since API 1.22; the older status, id and from went with 1.52.
  * podman says died and remove where docker says die and destroy.

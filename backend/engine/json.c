@@ -1,4 +1,4 @@
-/* json.c - bounded parsing and getters that never surprise. */
+/* json.c - parses JSON within limits, and type-checked getters. */
 #include "engine/json.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /*
- * json.h - the engine's JSON, read with suspicion.  (ejson_: the command line writes
+ * json.h - reading the engine's JSON as untrusted input.  (ejson_: the command line writes
  * JSON by json_ functions of its own.)
  *
  * Bounded before cJSON sees it: nesting (JSON_DEPTH_MAX) and number of values (JSON_VALUES_MAX).

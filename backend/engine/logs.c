@@ -108,7 +108,7 @@ static bool take_complaint(struct logs *l)
 	while (l->said.len && strchr("\r\n", l->said.s[l->said.len - 1]))
 		l->said.s[--l->said.len] = '\0';
 	text_clean(clean, sizeof clean, l->said.s);
-	err_set(e, ERR_FAILED, "cannot read the log of %s to its end: the engine says: %s",
+	err_set(e, ERR_FAILED, "cannot read the log of %s to its end: the engine reports: %s",
 		short_id(l->call.subject, name), clean);
 	return true;
 }

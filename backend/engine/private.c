@@ -187,7 +187,7 @@ static int find_dockerd(char *buf, size_t cap, struct err *e)
 			return 0;
 	}
 	return err_set(e, ERR_NOT_FOUND,
-		"There is no dockerd on this machine: install it (Debian: apt-get install docker.io).");
+		"dockerd was not found on this machine: install it (Debian: apt-get install docker.io).");
 }
 
 /* Does another dockerd live in our network namespace?  Then docker0 and iptables are its own. */

@@ -1,4 +1,4 @@
-/* product.c - the products and what they lack. */
+/* product.c - the table of engine products and their limitations. */
 #include "engine/product.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* reach.c - why the engine did not answer: which one, who named it, and what to do. */
+/* reach.c - explains why the engine did not answer: which one, who named it, and what to do. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +13,14 @@ static const char *no_unix(int errnum)
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
-		return "there is no such socket: start it (systemctl start docker, or a private one "
+		return "no such socket: start the engine (systemctl start docker, or a private one "
 		       "with berth engine start), or name another with --host or DOCKER_HOST";
 	case EACCES:
 	case EPERM:
 		return "permission denied: join the group that owns the socket (usermod -aG docker "
 		       "USER, then log in again), or use a rootless engine";
 	case ECONNREFUSED:
-		return "the socket is there, but no engine listens on it: start it (systemctl start "
+		return "the socket exists, but no engine listens on it: start it (systemctl start "
 		       "docker, or a private one with berth engine start)";
 	case ENOTSOCK: return "this is not a socket: correct the path";
 	}
@@ -46,8 +46,7 @@ static bool explain_far_end(
 		(trouble != HTTP_BROKEN && trouble != HTTP_NO_CONNECTION))
 		return false;
 	snprintf(buf, cap,
-		"ssh was lost, or nothing answers at %s there: is the engine up, and may this user "
-		"open its socket?",
+		"the ssh connection was lost, or nothing answers at %s there: check that the engine runs and that this user may open its socket",
 		ep->far_path);
 	return true;
 }

@@ -197,7 +197,7 @@ static int explain_ssh(const struct endpoint *ep, int said, int code, struct err
 		ep->url, ep->source,
 		*reason            ? reason
 			: code < 0 ? "no answer in time"
-				   : "it exited without saying why",
+				   : "it exited without an error message",
 		hint);
 }
 

@@ -1,4 +1,4 @@
-/* sync.c - run the loop until one answer has come. */
+/* sync.c - blocking engine calls: runs the loop until the answer arrives. */
 #include "engine/sync.h"
 
 #include <stdatomic.h>

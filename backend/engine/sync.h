@@ -3,8 +3,7 @@
  *
  * Bringing up an agent is a chain of a dozen requests; as straight-line code on a thread of its own it
  * reads like what it does.  Each engine_sync has a loop and an engine object of its own, and runs that
- * loop until the answer is there; the client behind it is the same.  An answer that is a second late is
- * told (runtime_waits).
+ * loop until the answer is there; the client behind it is the same.  A wait of more than a second is reported (runtime_waits).
  *
  * Thread: one owner at a time; never the backend thread.
  */

@@ -17,18 +17,16 @@ int version_negotiate(struct engine *en, const struct http_reply *r, struct err 
 	http_header(r, "Api-Version", version, sizeof version);
 	if (strncmp(version, "1.", 2) != 0)
 		return err_set(e, ERR_PROTOCOL,
-			"what answers at %s (from %s) is not a Docker engine: it names "
-			"no API version",
+			"the server at %s (from %s) is not a Docker engine: it reports no API version",
 			en->ep.url, en->ep.source);
 	minor = strtol(version + 2, &end, 10);
 	if (end == version + 2 || *end || minor < 0 || minor > 9999)
 		return err_set(e, ERR_PROTOCOL,
-			"what answers at %s (from %s) names an API version that is not a number",
+			"the server at %s (from %s) reports an API version that is not a number",
 			en->ep.url, en->ep.source);
 	if (minor < ENGINE_API_FLOOR)
 		return err_set(e, ERR_PROTOCOL,
-			"the engine at %s (from %s) is too old: it speaks API 1.%ld, and 1.%d is "
-			"needed (Docker 20.10, Podman 4)",
+			"the engine at %s (from %s) is too old: it supports API 1.%ld, but 1.%d is needed (Docker 20.10, Podman 4)",
 			en->ep.url, en->ep.source, minor, ENGINE_API_FLOOR);
 	en->minor = minor < ENGINE_API_OURS ? (int)minor : ENGINE_API_OURS;
 	en->product = product_named(
@@ -122,8 +120,7 @@ static bool hello_refused(struct engine_call *c, const struct http_reply *r)
 	if (r->status != 400 || !strstr(r->body, "is too old"))
 		return false;
 	err_set(&e, ERR_PROTOCOL,
-		"the engine at %s (from %s) no longer speaks API 1.%d, the newest that this berth "
-		"knows: a newer berth is needed",
+		"the engine at %s (from %s) no longer supports API 1.%d, the newest that this berth knows: update berth",
 		c->en->ep.url, c->en->ep.source, c->en->minor);
 	e.sys = r->status;
 	call_fail(c, &e);

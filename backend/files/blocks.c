@@ -1,4 +1,4 @@
-/* blocks.c - one file read in blocks, whatever its size. */
+/* blocks.c - reads a file of any size in blocks. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>

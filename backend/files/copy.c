@@ -1,4 +1,4 @@
-/* copy.c - a tree copied: directories as they are listed, files by whoever lists them. */
+/* copy.c - copies a tree; the thread that lists a directory also copies its files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>

@@ -93,12 +93,11 @@ int files_move_between(struct files *f, struct files_root *from_root, const char
 	if (totals->special)
 		rc = err_set(e, ERR_FAILED,
 			"%.150s was copied to %.150s, but sockets and devices cannot be (%" PRIu64
-			"): they are still where they were",
+			"): they remain at the source",
 			from, to, totals->special);
 	else if (kept)
 		rc = err_set(e, ERR_CONFLICT,
-			"%.120s was copied to %.120s, but %.120s changed in the meantime (%zu in all): what changed "
-			"is still in the old place",
+			"%.120s was copied to %.120s, but %.120s changed in the meantime (%zu in all): changed files remain at the source",
 			from, to, first, kept);
 	copied_release(&noted);
 	return rc;

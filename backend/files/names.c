@@ -1,4 +1,4 @@
-/* names.c - one name in a tree: looked at, or made a directory. */
+/* names.c - stats a name in a tree, or creates a directory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

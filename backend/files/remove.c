@@ -1,5 +1,5 @@
 /*
- * remove.c - deleting and moving: out of sight by one rename, then taken apart.
+ * remove.c - deletes and moves trees: one rename hides a tree, then it is deleted.
  *
  * A tree goes into the stage first.  Where that lies on another file system (a mount below the
  * root), it goes into a directory made beside it, and a note in the stage tells recovery of that.
@@ -54,7 +54,8 @@ static int refuse_staging(const char *path, struct err *e)
 	memcpy(first, path, n);
 	first[n] = '\0';
 	return staging_is_ours(first)
-		? err_set(e, ERR_REFUSED, "%s is where changes are prepared, and is kept", first)
+		? err_set(e, ERR_REFUSED, "%s is berth's staging directory and cannot be removed",
+			  first)
 		: 0;
 }
 

@@ -1,4 +1,4 @@
-/* search.c - text in a tree: whoever lists a directory searches its files, while they are warm. */
+/* search.c - searches text in a tree; the thread that lists a directory also searches its files. */
 #include "files/match/searchfile.h"
 
 #include <errno.h>

@@ -231,8 +231,8 @@ static int pull_bytes(struct batch *b, struct batch_item *it, struct token_hashe
 		job_add(b->op.job, 0, n, 0);
 	}
 	if (done != it->put->len)
-		return err_set(e, ERR_CONFLICT,
-			"%.200s is not as long as it was when it was looked at", it->put->path);
+		return err_set(e, ERR_CONFLICT, "%.200s changed its size while it was being read",
+			it->put->path);
 	return ftruncate(it->fd, (off_t)done) < 0 ? cannot_write(it, e) : 0;
 }
 

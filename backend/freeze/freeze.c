@@ -1,4 +1,4 @@
-/* freeze.c - finding who has a directory mounted, and having them stand still. */
+/* freeze.c - finds the containers that have a directory mounted and freezes them. */
 #include <berth/freeze.h>
 
 #include <errno.h>
@@ -46,7 +46,7 @@ int freeze_find(struct freeze *f, int root, struct err *e)
 	snprintf(link, sizeof link, "/proc/self/fd/%d", root);
 	n = readlink(link, path, sizeof path - 1);
 	if (n < 0)
-		return err_sys(e, errno, "cannot tell where the directory is");
+		return err_sys(e, errno, "cannot determine the path of the directory");
 	path[n] = '\0';
 	return checked_holders(path, add_box, f)
 		? err_set(e, ERR_REFUSED, "more than %d containers have %.200s mounted.",
@@ -77,8 +77,7 @@ int freeze_end_busy(const struct freeze *f, int limit_ms, struct err *e)
 		/* What is seen of it here is the sandbox itself. */
 		if (sandbox_is(f->box[i].init))
 			return err_set(e, ERR_REFUSED,
-				"what runs in %s cannot be ended from here, for its runtime has a kernel of its own; berth down "
-				"ends the agent.",
+				"processes in %s cannot be ended from here because its runtime provides its own kernel; berth down ends the agent.",
 				f->box[i].name);
 		left = lane_end_commands(f->box[i].init, f->box[i].id, limit_ms);
 		if (left)
@@ -302,7 +301,7 @@ int freeze_thaw(struct freeze *f, struct err *e)
 			continue;
 		if (h.brief && h.alive)
 			return err_set(e, ERR_CONFLICT,
-				"%s is frozen for a moment by process %d: %s; it will resume by itself.",
+				"%s is temporarily frozen by process %d: %s; it resumes automatically.",
 				b->name, (int)h.by, h.why);
 		b->paused = h.paused && f->pause;
 		n += lane_frozen(b->init, b->id);

@@ -1,4 +1,4 @@
-/* writers.c - which process has a file below a directory open for writing. */
+/* writers.c - finds processes that have a file below a directory open for writing. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -108,7 +108,7 @@ int freeze_writer(const struct freeze *f, int root, struct err *e)
 	snprintf(link, sizeof link, "/proc/self/fd/%d", root);
 	n = readlink(link, l.root, sizeof l.root - 1);
 	if (n < 0 || fstat(root, &st) < 0)
-		return err_sys(e, errno, "cannot tell where the directory is");
+		return err_sys(e, errno, "cannot determine the path of the directory");
 	l.root[n] = '\0';
 	l.len = (size_t)n;
 	l.dev = st.st_dev;

@@ -1,4 +1,4 @@
-/* find.c - reading: runs by what people call them, cases with their samples. */
+/* find.c - finds benchmark runs by name, and cases with their samples. */
 #include "history/database.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* results.c - the table of what tasks found. */
+/* results.c - the table of results that tasks save. */
 #include <berth/results.h>
 
 #include <errno.h>
@@ -51,12 +51,10 @@ static int fail_results(const struct results *r, const char *what, struct err *e
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
 		return err_set(e, ERR_FAILED,
-			"the results of tasks in %.300s are damaged: move that file away, and a new one "
-			"is begun",
+			"the results of tasks in %.300s are damaged: move that file away, and a new one is created",
 			r->path);
 	case SQLITE_FULL:
-		return err_set(e, ERR_REFUSED,
-			"no more results fit into %.300s (or the disk is full): drop some",
+		return err_set(e, ERR_REFUSED, "%.300s is full (or the disk is): drop some results",
 			r->path);
 	default:
 		return err_set(e, ERR_FAILED, "cannot %s the results of tasks in %.200s: %.200s",
@@ -106,8 +104,7 @@ static int make_file(const char *path, struct err *e)
 		return err_sys(e, errno, "cannot open the results of tasks in %.400s", path);
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 0077 || st.st_nlink != 1)
 		return err_set(e, ERR_REFUSED,
-			"%.400s is not a file of yours alone: it must have mode 0600 and one name",
-			path);
+			"%.400s must be your file, with mode 0600 and no other hard link", path);
 	return 0;
 }
 
@@ -122,8 +119,7 @@ static int check_sound(struct results *r, struct err *e)
 	return strcmp((const char *)sqlite3_column_text(s, 0), "ok") == 0
 		? 0
 		: err_set(e, ERR_FAILED,
-			  "the results of tasks in %.300s are damaged: move that file away, and a new "
-			  "one is begun",
+			  "the results of tasks in %.300s are damaged: move that file away, and a new one is created",
 			  r->path);
 }
 
@@ -212,16 +208,16 @@ static int check_result(const struct result *x, struct err *e)
 
 	if (!text_is_plain_name(x->name, RESULT_NAME_MAX))
 		return err_set(e, ERR_USAGE,
-			"\"%s\" is not a name of a result: use 1 to 64 letters, digits, . _ or -, and no "
+			"\"%s\" is not a valid result name: use 1 to 64 letters, digits, . _ or -, and no "
 			"leading dot",
 			text_clean(shown, sizeof shown, x->name));
 	if (x->size > RESULT_TEXT_MAX)
 		return err_set(e, ERR_REFUSED,
-			"the result %s is longer than %d bytes: keep it in a file, and its path here",
+			"the result %s is longer than %d bytes: store it in a file and save its path here",
 			x->name, RESULT_TEXT_MAX);
 	if (!is_text(x->text, x->size))
 		return err_set(e, ERR_USAGE,
-			"the result %s is not text in UTF-8: keep it in a file, and its path here",
+			"the result %s is not text in UTF-8: store it in a file and save its path here",
 			x->name);
 	return 0;
 }
@@ -235,9 +231,8 @@ static int check_room(struct results *r, const struct result *x, struct err *e)
 		return -1;
 	return mine <= TASK_MOST && all <= ALL_MOST
 		? 0
-		: err_set(e, ERR_REFUSED,
-			  "no more than %d results of a task, and %d of all: drop some", TASK_MOST,
-			  ALL_MOST);
+		: err_set(e, ERR_REFUSED, "at most %d results per task and %d in total: drop some",
+			  TASK_MOST, ALL_MOST);
 }
 
 static int write_result(struct results *r, const struct result *x, struct err *e)

@@ -1,5 +1,5 @@
 /*
- * context.c - what a build is sent: a directory as a tar, in a file without a name.
+ * context.c - packs the build context: a directory as a tar in an unnamed temporary file.
  *
  * The tree is read by descriptors and no symbolic link is followed, so that what changes meanwhile cannot
  * lead out of it.  Everything belongs to root in the image, as with the docker command.
@@ -236,8 +236,7 @@ static int refuse_own_dir(
 
 	return own
 		? err_set(e, ERR_REFUSED,
-			  "%s is no context for a build: berth's own files (%s) are in it, or it is "
-			  "one of them.",
+			  "%s cannot be a build context: it contains, or is, a directory of berth itself (%s).",
 			  shown, own)
 		: 0;
 }
@@ -261,7 +260,7 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 		return err_sys(e, errno, "cannot read the directory %s", shown);
 	if (fstatat(dir, p.file, &st, 0) || !S_ISREG(st.st_mode))
 		return err_set(
-			e, ERR_USAGE, "there is no %s in %s: nothing to build.", p.file, shown);
+			e, ERR_USAGE, "%s not found in %s: nothing to build.", p.file, shown);
 	fd = image_temporary(e);
 	if (fd < 0)
 		return -1;

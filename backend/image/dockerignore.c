@@ -196,9 +196,9 @@ static const char *add_pattern(struct ignore *g, const char *line, size_t n)
 	if (!n)
 		return p.back ? "a pattern is missing behind the !" : NULL;
 	if (n > PATTERN_MAX || memchr(line, '\0', n))
-		return "no path is as long as that, or has a NUL";
+		return "the pattern is too long, or contains a NUL";
 	if (g->n == PATTERNS_MAX)
-		return "that is one pattern too many";
+		return "too many patterns";
 	p.text = clean_pattern(line, n);
 	g->turns |= p.back;
 	g->pattern = mem_grow(g->pattern, &g->cap, g->n + 1, sizeof *g->pattern);

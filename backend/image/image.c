@@ -207,7 +207,7 @@ int image_end(struct images *im, struct image_deed *d, const char *reference, st
 		there = image_look(im, reference, d->made, NULL, NULL, 0, err);
 		if (!there)
 			err_set(err, ERR_FAILED,
-				"The engine said that %s is done, but it does not exist.",
+				"The engine reported %s as done, but it does not exist.",
 				reference);
 	}
 	if (err->kind == ERR_CANCELLED)

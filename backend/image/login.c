@@ -1,5 +1,5 @@
 /*
- * login.c - what the docker command knows of registries: ~/.docker/config.json.
+ * login.c - reads registry logins from ~/.docker/config.json.
  *
  * Only what stands in the file itself; credential helpers are programs, and are not run.  What is read
  * goes into one header of one request, and nowhere else.

@@ -1,5 +1,5 @@
 /*
- * pull.c - fetching an image from a registry.
+ * pull.c - pulls an image from a registry.
  *
  * The engine tells of each layer by itself: what there is to fetch becomes known piece by piece, and
  * the total grows with it.  A layer that starts again counts once.

@@ -452,9 +452,8 @@ static int judge_ask(const struct job *j, int64_t until, struct err *e)
 	if (job_cancelled(j))
 		return err_set(e, ERR_REFUSED, "A person refused it.");
 	if (!jobs_attended())
-		return err_set(e, ERR_REFUSED,
-			"No console is open in which a person could allow it: start `berth`.");
-	return clock_mono_ns() < until ? 0 : err_set(e, ERR_TIMEOUT, "Nobody answered in time.");
+		return err_set(e, ERR_REFUSED, "No console is open to approve it: start `berth`.");
+	return clock_mono_ns() < until ? 0 : err_set(e, ERR_TIMEOUT, "No one answered in time.");
 }
 
 int job_ask_wait(struct job *j, int64_t ms, int cancel_fd, struct err *e)

@@ -1,4 +1,4 @@
-/* cast.c - what an agent ran as a recording of a terminal (asciicast v2). */
+/* cast.c - exports the commands of an agent as a terminal recording (asciicast v2). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static int read_cast(struct cast *c, const char *name, const uint64_t *seq, stru
 	}
 	return c->n ? 0
 		    : err_set(e, ERR_NOT_FOUND,
-			      "%s has run nothing yet, or its commands are not kept.", name);
+			      "%s has not run a command yet, or its commands are not kept.", name);
 }
 
 int journal_cast(const char *name, const uint64_t *seq, bool raw, struct str *out,

@@ -1,7 +1,7 @@
 /*
  * journal.h - keeping what agents' commands print: the writing side (include/berth/journal.h reads).
  *
- * Nothing here fails aloud: a command whose journal cannot be written runs all the same.
+ * Errors are ignored: a command whose journal cannot be written runs anyway.
  * Thread: an entry belongs to one thread at a time.
  */
 #ifndef JOURNAL_JOURNAL_H

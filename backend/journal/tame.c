@@ -1,5 +1,5 @@
 /*
- * tame.c - what a program printed, with all taken out that makes a terminal do more than show it.
+ * tame.c - removes the control sequences from output that do more than display text.
  *
  * Control sequences are read as ECMA-48 5.4 and 5.6 lay them out.  Of them pass, without private parameters and
  * intermediate bytes: SGR (m), cursor motion (A-H, d, f) and erasing (J, K).  A string (OSC, DCS, APC, PM, SOS) that

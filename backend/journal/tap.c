@@ -1,5 +1,5 @@
 /*
- * tap.c - seeing what a command prints while the kernel moves it.
+ * tap.c - reads a copy of a command's output while the kernel moves it.
  *
  * tee() gives a second pipe references to the same pages, so the bytes go to their file or pipe by
  * splice() as if nobody looked.  The tap is read when the entry is written, every FLUSH_MS; what comes

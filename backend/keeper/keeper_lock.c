@@ -85,5 +85,5 @@ int keeper_take_place(struct err *e)
 		}
 		poll(NULL, 0, WAIT_MS);
 	}
-	return fd < 0 ? -1 : err_set(e, ERR_CONFLICT, "another berth already keeps the limits.");
+	return fd < 0 ? -1 : err_set(e, ERR_CONFLICT, "another keeper is already running.");
 }

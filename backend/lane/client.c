@@ -1,4 +1,4 @@
-/* client.c - the host's end of one command. */
+/* client.c - the host's side of one command over the lane. */
 #include "lane/lane.h"
 
 #include <errno.h>
@@ -302,7 +302,7 @@ int lane_port(const struct lane_about *about, uint16_t port, pid_t *guest, struc
 	int got[LANE_FDS_MAX], ngot, result;
 	AUTO_CLOSE int conn = lane_is_none(about->name)
 		? err_set(e, ERR_REFUSED,
-			  "%s has no lane, and its ports are opened over that: its runtime has a kernel of its own",
+			  "%s has no lane, which opening ports needs: its runtime provides its own kernel",
 			  about->name)
 		: ask_init(about, LANE_PORT, &port, sizeof port, guest, got, &ngot, e);
 
@@ -310,7 +310,7 @@ int lane_port(const struct lane_about *about, uint16_t port, pid_t *guest, struc
 		return -1;
 	if (ngot != 1 || !is_tcp_client(got[0]))
 		result = err_set(e, ERR_PROTOCOL,
-			"the init of %s opens no ports: it is of an older berth, or does not answer (berth up)",
+			"the init of %s cannot open ports: it is of an older berth, or does not answer (run berth up)",
 			about->name);
 	else
 		result = compare_loopbacks(got[0], about->name, e);

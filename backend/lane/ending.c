@@ -1,5 +1,5 @@
 /*
- * ending.c - kill means kill, by the host.
+ * ending.c - kills the remaining processes of a command from the host.
  *
  * The guest ends what its commands started.  When it says that something is left, or does not answer, the
  * host does it: who is there is read from the container's cgroup, which no process can leave; who belongs

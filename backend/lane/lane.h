@@ -8,7 +8,7 @@
  * survives each of them, it needs no engine at all, and the kernel gives every command its own flow
  * control.
  *
- * The lane's own name is in no container: whoever may connect to it has the host's voice, and one
+ * The lane's own name is in no container: a process that can connect to it can issue commands as the host, and one
  * container could open it for another (a path descriptor is enough).  A container that its engine starts
  * again has no lane until one is offered again.
  *

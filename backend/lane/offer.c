@@ -238,8 +238,8 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	if (d)
 		closedir(d);
 	if (n > 1)
-		return err_set(e, ERR_USAGE, "%s means two containers: give %s or %s.", who,
-			ret->name, one.name);
+		return err_set(
+			e, ERR_USAGE, "%s is ambiguous: use %s or %s.", who, ret->name, one.name);
 	return n ? 0 : err_set(e, ERR_NOT_FOUND, "berth has no running container named `%s`", who);
 }
 
@@ -281,7 +281,7 @@ static int check_guest_profile(
 		return 0;
 	return err_set(e, ERR_REFUSED,
 		"%s is not confined by the requested AppArmor profile %s but by %s, so "
-		"it was killed; `berth doctor` says more, and `apparmor: optional` in "
+		"it was killed; `berth doctor` shows more, and `apparmor: optional` in "
 		"the definition is for engines that cannot do better.",
 		about->name, *o->apparmor ? o->apparmor : "of its engine",
 		*label ? label : "one that cannot be read");

@@ -1,4 +1,4 @@
-/* overdue.c - what the host does when the guest does not answer. */
+/* overdue.c - handles a guest that does not answer. */
 #include "lane/lane.h"
 
 #include <poll.h>

@@ -40,11 +40,11 @@ int peer_is_init(int conn, const char *id, pid_t *pid, struct err *e)
 	socklen_t len = sizeof peer;
 
 	if (strlen(id) != LANE_ID_MAX - 1)
-		return err_set(e, ERR_FAILED, "lane lost: the container behind it is not known");
+		return err_set(e, ERR_FAILED, "lane lost: its container is unknown");
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) || peer.pid <= 0 ||
 		!is_process_one(peer.pid) || !proc_in_container(peer.pid, id))
 		return err_set(e, ERR_FAILED,
-			"lane lost: whoever listens on it is not the init of container %.12s", id);
+			"lane lost: the listening process is not the init of container %.12s", id);
 	*pid = peer.pid;
 	return 0;
 }

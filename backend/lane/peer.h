@@ -1,5 +1,5 @@
 /*
- * peer.h - who is at the other end.
+ * peer.h - identifying the process at the other end of a socket.
  */
 #ifndef LANE_PEER_H
 #define LANE_PEER_H

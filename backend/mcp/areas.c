@@ -1,4 +1,4 @@
-/* areas.c - the areas of an agent, and which of them a path belongs to. */
+/* areas.c - finds the area of an agent that a path belongs to. */
 #include "mcp/areas.h"
 
 #include <errno.h>
@@ -335,8 +335,7 @@ int reach_find(const struct reach *r, const char *path, enum reach_use use, stru
 			ret->path, a->path);
 	if (use == REACH_TREE && would_take_area(r, ret))
 		return err_set(e, ERR_REFUSED,
-			"%.160s cannot be moved or deleted: it is, or holds, a directory that this agent "
-			"was given.",
+			"%.160s cannot be moved or deleted: it is, or contains, a directory granted to this agent.",
 			ret->path);
 	kept = use == REACH_READ ? NULL : reach_keeps(a, ret->path + a->len);
 	if (kept)

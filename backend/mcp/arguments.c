@@ -134,7 +134,7 @@ static int check_items(const struct arg_def *a, const struct json *v, struct err
 	size_t i = 0;
 
 	if (!json_is(v, JSON_ARRAY))
-		return err_set(e, ERR_USAGE, "\"%s\" has to be an array.", a->name);
+		return err_set(e, ERR_USAGE, "\"%s\" must be an array.", a->name);
 	if (a->required && !v->n)
 		return err_set(e, ERR_USAGE, "\"%s\" is empty.", a->name);
 	if (items_most(a) && v->n > items_most(a))
@@ -145,8 +145,8 @@ static int check_items(const struct arg_def *a, const struct json *v, struct err
 
 		snprintf(where, sizeof where, "%s[%zu]", a->name, i);
 		if (a->type == ARG_TEXTS && !is_plain_string(j))
-			return err_set(e, ERR_USAGE, "\"%s\" has to be a string without NUL bytes.",
-				where);
+			return err_set(
+				e, ERR_USAGE, "\"%s\" must be a string without NUL bytes.", where);
 		if (a->type == ARG_OBJECTS && check_fields(a->fields, j, where, e))
 			return -1;
 	}
@@ -156,11 +156,11 @@ static int check_items(const struct arg_def *a, const struct json *v, struct err
 static int check_map(const struct arg_def *a, const struct json *v, struct err *e)
 {
 	if (!json_is(v, JSON_OBJECT))
-		return err_set(e, ERR_USAGE, "\"%s\" has to be an object of strings.", a->name);
+		return err_set(e, ERR_USAGE, "\"%s\" must be an object of strings.", a->name);
 	for (const struct json *j = v->first; j; j = j->next)
 		if (!is_plain_string(j) || memchr(j->key, '\0', j->key_len) || !j->key_len)
 			return err_set(e, ERR_USAGE,
-				"\"%s\" has to hold strings without NUL bytes.", a->name);
+				"\"%s\" must contain strings without NUL bytes.", a->name);
 	return 0;
 }
 
@@ -181,21 +181,21 @@ static int check_value(const struct arg_def *a, const struct json *v, struct err
 	case ARG_TEXT:
 		return json_is(v, JSON_STRING)
 			? check_word(a, v, e)
-			: err_set(e, ERR_USAGE, "\"%s\" has to be a string.", a->name);
+			: err_set(e, ERR_USAGE, "\"%s\" must be a string.", a->name);
 	case ARG_PATH:
 		return is_plain_string(v)
 			? 0
-			: err_set(e, ERR_USAGE, "\"%s\" has to be a string without NUL bytes.",
+			: err_set(e, ERR_USAGE, "\"%s\" must be a string without NUL bytes.",
 				  a->name);
 	case ARG_NUMBER:
 		return json_integer(v, &number) && number >= 0 && number <= ARG_NUMBER_MAX
 			? 0
-			: err_set(e, ERR_USAGE, "\"%s\" has to be a whole number, 0 to 1000000000.",
+			: err_set(e, ERR_USAGE, "\"%s\" must be a whole number, 0 to 1000000000.",
 				  a->name);
 	case ARG_FLAG:
 		return json_is(v, JSON_TRUE) || json_is(v, JSON_FALSE)
 			? 0
-			: err_set(e, ERR_USAGE, "\"%s\" has to be true or false.", a->name);
+			: err_set(e, ERR_USAGE, "\"%s\" must be true or false.", a->name);
 	case ARG_MAP: return check_map(a, v, e);
 	case ARG_TEXTS:
 	case ARG_OBJECTS:

@@ -117,8 +117,7 @@ static void reserve_bytes(struct call *c, size_t more)
 static int refuse_memory(const struct call *c, size_t more, struct err *e)
 {
 	return err_set(e, ERR_REFUSED,
-		"This call would take %zu MiB of the %zu MiB that all calls share (mcp.memory in berth.yaml): ask for less at a "
-		"time, or again when others have ended.",
+		"This call needs %zu MiB of the %zu MiB that all calls share (mcp.memory in berth.yaml): request less, or retry when other calls have ended.",
 		(c->reserved + more + MIB - 1) / MIB, budget_total(c->server) / MIB);
 }
 

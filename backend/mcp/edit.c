@@ -44,8 +44,7 @@ static int check_work(const struct edit_request *q, struct places *p, size_t com
 	p->work += compared;
 	if (p->work > WORK_MAX)
 		return err_set(e, ERR_REFUSED,
-			"the file repeats \"oldText\", or its beginning, too often: give an old text that is in it once. "
-			"Nothing was changed.");
+			"\"oldText\", or its beginning, occurs too often in the file: use a text that occurs once. Nothing was changed.");
 	return ++*steps % LOOK_EVERY == 0 && q->stopped && q->stopped(q->ctx)
 		? err_set(e, ERR_CANCELLED, "cancelled")
 		: 0;
@@ -346,8 +345,9 @@ static int put_line(struct str *out, const struct line *l, const struct shift *x
 		}
 	if (!x->uniform || l->indent < x->said_n || memcmp(l->s, x->map[0].said, x->said_n) != 0)
 		return err_set(e, ERR_REFUSED,
-			"\"oldText\" matches only with another indentation, and how far a line of \"newText\" is to be indented "
-			"cannot be told from it: give the lines as the file has them. Nothing was changed.");
+			"\"oldText\" matches only with another indentation, and the indentation of "
+			"\"newText\" cannot be derived from it: use the lines as they are in the file. "
+			"Nothing was changed.");
 	str_add(out, x->map[0].had, x->had_n);
 	str_add(out, l->s + x->said_n, l->indent - x->said_n + l->trim);
 	return 0;
@@ -384,8 +384,7 @@ static int refuse_several(const struct places *p, struct err *e)
 	for (size_t i = 0; i < p->n && i < SHOWN; i++)
 		str_addf(&lines, "%s%zu", i ? ", " : "", p->lines[i]);
 	return err_set(e, ERR_CONFLICT,
-		"\"oldText\" is in the file %zu times (lines %s%s): give more lines around the one that you mean. "
-		"Nothing was changed.",
+		"\"oldText\" occurs %zu times (lines %s%s): include more surrounding lines. Nothing was changed.",
 		p->n, lines.s, p->n > SHOWN ? ", ..." : "");
 }
 
@@ -393,13 +392,11 @@ static int refuse_none(const struct edit_request *q, const struct places *p, str
 {
 	if (p->near)
 		return err_set(e, ERR_NOT_FOUND,
-			"\"oldText\" has the words of line %zu and below, but other blanks in front of them: give the "
-			"lines as the file has them. Nothing was changed.",
+			"\"oldText\" matches line %zu and below except for leading whitespace: use the lines as they are in the file. Nothing was changed.",
 			p->near);
 	if (p->inside)
 		return err_set(e, ERR_NOT_FOUND,
-			"\"oldText\" is only part of a longer word in line %zu: %.120s. Give the whole word. Nothing was "
-			"changed.",
+			"\"oldText\" is only part of a longer word in line %zu: %.120s. Use the whole word. Nothing was changed.",
 			p->inside, q->old);
 	return err_set(e, ERR_NOT_FOUND,
 		"Could not find exact match for the edit: %.200s; nothing was changed. Read the file again.",
@@ -422,7 +419,7 @@ static int apply_edit(const struct edit_request *q, const struct lines *text,
 	cr = has_cr(text, &p.first, q->text);
 	if (cr < 0)
 		return err_set(e, ERR_REFUSED,
-			"the lines at \"oldText\" end in different ways (LF and CR LF): replace them one at a time. Nothing "
+			"the lines of \"oldText\" have different line ends (LF and CR LF): replace them one at a time. Nothing "
 			"was changed.");
 	if (x.uniform && !x.said_n && !x.had_n)
 		x.n = 0; /* nothing to shift */

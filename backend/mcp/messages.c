@@ -1,4 +1,4 @@
-/* messages.c - what is said to the client: whole lines, and the members that all answers have. */
+/* messages.c - writes messages to the client. */
 #include <berth/file.h>
 #include <berth/text.h>
 

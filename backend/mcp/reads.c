@@ -1,4 +1,4 @@
-/* reads.c - which files were read or written in this session: what may be deleted under read_before_delete. */
+/* reads.c - remembers files read or written in this session, for read_before_delete. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>

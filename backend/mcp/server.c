@@ -1,4 +1,4 @@
-/* server.c - lines in, and an end in order. */
+/* server.c - reads the client's messages and shuts down in order. */
 #include "mcp/server.h"
 
 #include <errno.h>
@@ -127,7 +127,8 @@ static bool is_client_stuck(struct server *s)
  * an end, however slow the machine is. */
 static void finish_calls(struct server *s, bool answers)
 {
-	int64_t now = clock_mono_ns(), until = now + LAST_MS * 1000000ll, read_until = now + LAST_READ_MS * 1000000ll;
+	int64_t now = clock_mono_ns(), until = now + LAST_MS * 1000000ll,
+		read_until = now + LAST_READ_MS * 1000000ll;
 	size_t ended = 0, n;
 
 	for (; answers && !client_left(s) && now < until; now = clock_mono_ns()) {

@@ -1,4 +1,4 @@
-/* shown.c - what a person is shown of a call: its arguments and what was answered, likely secrets masked. */
+/* shown.c - formats a call for the console: arguments and answer, with likely secrets masked. */
 #include <stdio.h>
 #include <string.h>
 

@@ -66,7 +66,7 @@ int call_ask(struct call *c, const char *what, const char *about, struct err *e)
 		err_set(e, ERR_REFUSED, "%d questions are already waiting for a person.",
 			ASKS_MOST);
 	else if (!(j = job_ask(s->board, what, s->o->who, about)))
-		err_set(e, ERR_REFUSED, "Nobody can be asked: there is no job board.");
+		err_set(e, ERR_REFUSED, "Approval is not possible: there is no job board.");
 	if (j) {
 		atomic_store(&c->waits, "A person is asked in the console.");
 		rc = job_ask_wait(j, ASK_MS, call_cancel_fd(c), e);

@@ -63,8 +63,7 @@ static int place_puts(struct call *c, struct files_put *puts, const char **paths
 			return -1;
 		if (i && p.root != *root)
 			return err_set(e, ERR_USAGE,
-				"%.120s and %.120s lie in different directories of this agent; one "
-				"batch is for one of them.",
+				"%.120s and %.120s are in different directories of this agent; a batch must stay within one.",
 				paths[0], p.path);
 		*root = p.root;
 		paths[i] = arena_strdup(&c->mem, p.path);
@@ -303,11 +302,11 @@ static int check_keeps_nothing(
 	while (!kept && files_scan_next(s, &it))
 		kept = it.path_len > above ? reach_keeps(area, it.path + above) : NULL;
 	files_scan_free(s);
-	return kept ? err_set(e, ERR_REFUSED,
-			      "%.200s stays as it is: %s in it cannot be changed outside of the "
-			      "workspace.",
-			      p->path, kept)
-		    : 0;
+	return kept
+		? err_set(e, ERR_REFUSED,
+			  "%.200s was not changed: %s in it cannot be changed outside of the workspace.",
+			  p->path, kept)
+		: 0;
 }
 
 int tool_move(struct call *c, struct err *e)

@@ -95,7 +95,7 @@ static const char *read_container_name(struct call *c, struct err *e)
 
 	if (name && *name && *name != '-' && strlen(name) <= NAME_MOST)
 		return name;
-	return err_null(err_set(e, ERR_USAGE, "\"container\" is a name or an id."));
+	return err_null(err_set(e, ERR_USAGE, "\"container\" must be a name or an id."));
 }
 
 static int tell_of_ps(struct call *c, const char *member, bool all, struct err *e)

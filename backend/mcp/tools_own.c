@@ -167,7 +167,7 @@ int tool_network_log(struct call *c, struct err *e)
 	int64_t last = call_number(c, "limit", LOG_SHOWN);
 
 	if (last < 1 || last > LOG_MOST)
-		return err_set(e, ERR_USAGE, "\"limit\" is from 1 to %d.", LOG_MOST);
+		return err_set(e, ERR_USAGE, "\"limit\" must be from 1 to %d.", LOG_MOST);
 	return run_net_verb(c, "log", last, e);
 }
 
@@ -180,9 +180,9 @@ static int read_wanted_target(struct call *c, struct egress_target *to, struct e
 	const char *text;
 
 	if (port < 1 || port > UINT16_MAX)
-		return err_set(e, ERR_USAGE, "\"port\" is from 1 to %d.", UINT16_MAX);
+		return err_set(e, ERR_USAGE, "\"port\" must be from 1 to %d.", UINT16_MAX);
 	if (strlen(host) >= EGRESS_HOST_MAX)
-		return err_set(e, ERR_USAGE, "\"host\" is longer than any name of a host.");
+		return err_set(e, ERR_USAGE, "\"host\" is too long for a host name.");
 	text = arena_printf(
 		&c->mem, v6 && *host != '[' ? "[%s]:%lld" : "%s:%lld", host, (long long)port);
 	return egress_parse_target(text, strlen(text), 0, to, e);
@@ -210,12 +210,12 @@ int tool_request_egress(struct call *c, struct err *e)
 
 	if (!a->egress.on)
 		return err_set(e, ERR_REFUSED,
-			"This agent's network is %s, and nobody decides where it may connect.  With "
+			"This agent's network is %s, and no person decides where it may connect.  With "
 			"`network: {allow: [...], ask: true}` in the team file a person does.",
 			net_mode_name(a->network));
 	if (read_wanted_target(c, &to, e))
 		return -1;
-	atomic_store(&c->waits, "A person is asked: the Network view, or berth net ask.");
+	atomic_store(&c->waits, "Waiting for a person: the Network view, or berth net ask.");
 	rc = egress_request(a->container, &to, text_clean(shown, sizeof shown, reason),
 		call_cancel_fd(c), &reply, e);
 	atomic_store(&c->waits, NULL);
@@ -257,7 +257,7 @@ static int ask_for_port(struct call *c, const char *port, struct err *e)
 			&why))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"ports: of the agent %.64s does not name %s; for others a person is asked. %.200s",
+		"ports: of the agent %.64s does not list %s; other ports need approval. %.200s",
 		a->id, port, why.msg);
 }
 
@@ -270,7 +270,7 @@ int tool_expose_port(struct call *c, struct err *e)
 	const char *port;
 
 	if (n < 1 || n > 65535)
-		return err_set(e, ERR_USAGE, "\"port\" is from 1 to 65535.");
+		return err_set(e, ERR_USAGE, "\"port\" must be from 1 to 65535.");
 	port = arena_printf(&c->mem, "%lld", (long long)n);
 	if (ask_for_port(c, port, e))
 		return -1;
@@ -370,8 +370,7 @@ static int ask_for_forks(struct call *c, const char *workspace, int64_t n, int h
 			&why))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"there are %d forks of %.80s, and forks: of the agent %.64s is %lld; for more a person "
-		"is asked. %.200s",
+		"there are %d forks of %.80s, and forks: of the agent %.64s is %lld; more need approval. %.200s",
 		have, workspace, a->id, (long long)a->forks, why.msg);
 }
 
@@ -385,7 +384,7 @@ int tool_fork(struct call *c, struct err *e)
 	if (!workspace)
 		return -1;
 	if (n < 1 || n > FORKS_MOST)
-		return err_set(e, ERR_USAGE, "\"count\" is from 1 to %d.", FORKS_MOST);
+		return err_set(e, ERR_USAGE, "\"count\" must be from 1 to %d.", FORKS_MOST);
 	have = count_forks(c, strchr(workspace, '/') ? strchr(workspace, '/') + 1 : workspace, e);
 	if (have < 0 || ask_for_forks(c, workspace, n, have, e))
 		return -1;

@@ -91,13 +91,12 @@ int check_is_text(const struct files_got *g, const char *path, struct err *e)
 	case FILES_TEXT: return 0;
 	case FILES_UTF16:
 		return err_set(e, ERR_REFUSED,
-			"%.200s is text in UTF-16: search_text finds in it and transform_files changes "
-			"it, read_media_file gives it as base64.",
+			"%.200s is UTF-16 text: use search_text and transform_files, or read_media_file to get it as base64.",
 			path);
 	case FILES_BINARY: break;
 	}
 	return err_set(e, ERR_REFUSED,
-		"%.200s is not text, it holds NUL bytes; read_media_file gives it as base64.",
+		"%.200s is not a text file (contains NUL bytes); use read_media_file to get it as base64.",
 		path);
 }
 
@@ -307,7 +306,7 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 	str_add(&c->text, a->got->bytes, a->got->len);
 	str_adds(&c->text,
 		a->got->clipped
-			? "\n(cut at 8 MiB: read_text_file reads on, by offset and length)\n"
+			? "\n(cut at 8 MiB: continue with read_text_file, offset and length)\n"
 			: "\n");
 	if (!a->got->clipped)
 		reads_note(c->server->read, a->path);
@@ -437,7 +436,7 @@ static int list_directory(struct call *c, bool sizes, struct err *e)
 			" directories\nCombined size: %" PRIu64 " bytes",
 			files, dirs, bytes);
 	if (clipped)
-		str_adds(&c->text, "\n(and more: search_files narrows them by name)");
+		str_adds(&c->text, "\n(and more: narrow the list with search_files)");
 	return 0;
 }
 
@@ -521,8 +520,7 @@ int tool_tree(struct call *c, struct err *e)
 	files_scan_free(s);
 	return n
 		? err_set(e, ERR_REFUSED,
-			  "%.200s holds more than %d entries, or they fill 8 MiB; take a directory below it, or "
-			  "scan_directory with a limit.",
+			  "%.200s has more than %d entries, or they exceed 8 MiB; use a subdirectory, or scan_directory with a limit.",
 			  p.path, TREE_MOST)
 		: 0;
 }

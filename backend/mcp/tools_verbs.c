@@ -53,12 +53,11 @@ int tool_run_tool(struct call *c, struct err *e)
 	size_t n;
 
 	if (!d || !team_may_call(o->agent, d))
-		return err_set(e, ERR_NOT_FOUND,
-			"There is no tool \"%.100s\"; list_tools lists them.",
+		return err_set(e, ERR_NOT_FOUND, "Unknown tool \"%.100s\"; list_tools lists all.",
 			call_text(c, "tool"));
 	if (d->limits.timeout_s && timeout > d->limits.timeout_s)
-		return err_set(e, ERR_REFUSED, "The tool %.64s has at most %lld s.", d->name,
-			(long long)d->limits.timeout_s);
+		return err_set(e, ERR_REFUSED, "The timeout of the tool %.64s is at most %lld s.",
+			d->name, (long long)d->limits.timeout_s);
 	args = call_texts(c, "args", &n);
 	if (n > VERB_ARGS_MOST)
 		return err_set(e, ERR_USAGE, "\"args\" has more than %d words.", VERB_ARGS_MOST);
@@ -100,8 +99,7 @@ const char *tool_workspace_name(struct call *c, struct err *e)
 										: NULL;
 	if (!rest)
 		err_set(e, ERR_REFUSED,
-			"%.200s is not a workspace of berth's tree (`berth workspace create` makes one), so "
-			"it has no checkpoints.",
+			"%.200s is not a berth workspace (`berth workspace create` creates one), so it has no checkpoints.",
 			home);
 	return rest;
 }
@@ -129,7 +127,7 @@ static const char *checkpoint_name(struct call *c, struct err *e)
 	const char *name = call_text(c, "checkpoint");
 
 	return name && *name == '-'
-		? err_null(err_set(e, ERR_USAGE, "A checkpoint's name does not begin with a dash."))
+		? err_null(err_set(e, ERR_USAGE, "A checkpoint's name must not begin with a dash."))
 		: name;
 }
 
@@ -161,7 +159,7 @@ int tool_workspace_diff(struct call *c, struct err *e)
 	if (!workspace)
 		return -1;
 	if (*from == '-' || (to && *to == '-'))
-		return err_set(e, ERR_USAGE, "A checkpoint's name does not begin with a dash.");
+		return err_set(e, ERR_USAGE, "A checkpoint's name must not begin with a dash.");
 	verb_begin(c, &w);
 	verb_word(&w, "workspace");
 	verb_word(&w, "diff");
@@ -234,7 +232,7 @@ int tool_put_result(struct call *c, struct err *e)
 	if (!task)
 		return -1;
 	if (!text == !path)
-		return err_set(e, ERR_USAGE, "Give one of \"text\" and \"path\".");
+		return err_set(e, ERR_USAGE, "Give either \"text\" or \"path\".");
 	if (call_flag(c, "shareable") && !may_hand_over(o->agent, "*"))
 		return err_set(e, ERR_REFUSED,
 			"The agent %.64s may not share results with every task: hand_over: in %.200s has no "

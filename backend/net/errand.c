@@ -1,4 +1,4 @@
-/* errand.c - a few threads for what would make an event loop wait. */
+/* errand.c - a few worker threads for blocking work. */
 #include "net/errand.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * errand.h - work that may take its time (a disk, another engine), off the thread of an event loop.
+ * errand.h - blocking work on a worker thread, for event loops.
  *
  * As uv_queue_work, but a system that gives no thread is an error and no abort(): libuv's own pool ends
  * the process.  At most ERRAND_THREADS threads do the work of all loops, in the order in which it came; they

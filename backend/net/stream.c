@@ -182,8 +182,7 @@ static void take_stream_bytes(struct stream *s, const char *bytes, size_t n)
 		}
 		if (s->head.status == 200 && (s->head.chunked || s->head.length >= 0)) {
 			fail_stream(s, HTTP_BROKEN, ERR_PROTOCOL,
-				"the connection was not upgraded: something between here and the engine "
-				"does not pass it on");
+				"the connection was not upgraded: a proxy on the way to the engine does not support upgrades");
 			return;
 		}
 		s->opened = true;
@@ -274,8 +273,8 @@ static void reap_connection(void *ctx)
 		}
 		if (curl_easy_getinfo(s->easy, CURLINFO_ACTIVESOCKET, &fd) != CURLE_OK ||
 			fd == CURL_SOCKET_BAD) {
-			fail_stream(
-				s, HTTP_BROKEN, ERR_UNREACHABLE, "the connection ended at once");
+			fail_stream(s, HTTP_BROKEN, ERR_UNREACHABLE,
+				"the connection was closed immediately");
 			continue;
 		}
 		failed = uv_poll_init_socket(s->driver.loop, &s->poll, fd);

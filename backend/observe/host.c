@@ -1,4 +1,4 @@
-/* host.c - /proc of the machine and of berth itself. */
+/* host.c - reads /proc of the machine and of berth itself. */
 #include "observe/observe.h"
 
 #include <dirent.h>

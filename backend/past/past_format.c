@@ -102,7 +102,7 @@ int past_check(int fd, const char *path, struct err *e)
 
 	past_header_fill(&want);
 	if (pread(fd, &h, sizeof h, 0) != sizeof h || memcmp(h.magic, want.magic, 8) != 0)
-		return err_set(e, ERR_CONFLICT, "%s holds no history of berth", path);
+		return err_set(e, ERR_CONFLICT, "%s is not a berth history file", path);
 	if (h.version > PAST_VERSION) {
 		err_set(e, ERR_CONFLICT,
 			"%s was written by a newer berth (version %" PRIu32

@@ -1,4 +1,4 @@
-/* past_open.c - finding, making and locking the file; one that is not ours is put aside. */
+/* past_open.c - finds, creates and locks the history file; a foreign one is renamed. */
 #include "past/past_open.h"
 
 #include <errno.h>
@@ -45,10 +45,10 @@ static int open_past_file(const char *path, struct err *e)
 	struct stat st;
 
 	if (fd < 0)
-		return err_sys(e, errno, "Cannot open %s, so nothing is kept of this", path);
+		return err_sys(e, errno, "Cannot open %s, so no history is recorded", path);
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return err_set(e, ERR_REFUSED,
-			"%s is not a file of yours, so nothing is kept of this: remove it.", path);
+			"%s is not your file, so no history is recorded: remove it.", path);
 	if (st.st_mode & 077)
 		fchmod(fd, 0600);
 	return steal_fd(&fd);
@@ -61,8 +61,7 @@ static int begin_past(int fd, const char *path, struct err *e)
 	past_header_fill(&h);
 	/* The header last: without it the file is known as unfinished. */
 	if (ftruncate(fd, past_size()) < 0 || pwrite(fd, &h, sizeof h, 0) != sizeof h)
-		return err_sys(
-			e, errno, "Cannot write %s, so nothing is kept of what is seen", path);
+		return err_sys(e, errno, "Cannot write %s, so no history is recorded", path);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* past_read.c - answering what was at a time. */
+/* past_read.c - reads the history of containers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

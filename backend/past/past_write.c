@@ -1,4 +1,4 @@
-/* past_write.c - values become records, and a thread writes them. */
+/* past_write.c - writes the history of containers on a thread. */
 #include "past/past.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* deed.c - the table of deeds, from the one list in the header. */
+/* deed.c - the table of deeds, generated from the list in the header. */
 #include <berth/deed.h>
 
 #include <string.h>

@@ -41,7 +41,7 @@ int harm_rm(const struct harm_options *o, const struct command *c, struct err *e
 	bool recursive = harm_option(c, 'r', "recursive", 1) || harm_option(c, 'R', NULL, 0);
 
 	if (harm_option(c, 0, "no-preserve-root", 3))
-		return harm_refuse(c, e, "it asks to delete the root directory");
+		return harm_refuse(c, e, "it deletes the root directory");
 	for (size_t i = 1; i < c->n; i++) {
 		struct place p = place_of(o, c, &c->word[i]);
 
@@ -49,13 +49,13 @@ int harm_rm(const struct harm_options *o, const struct command *c, struct err *e
 			continue;
 		if (p.unless)
 			return harm_refuse(c, e,
-				"if the cd before it fails, it deletes all that is there; write cd "
+				"if the cd before it fails, it deletes everything there; write cd "
 				"... && rm");
 		if (p.kind == PLACE_SYSTEM)
 			return harm_refuse(c, e,
-				"it deletes a system directory, or a home, with all that is in it");
+				"it deletes a system directory, or a home, with its contents");
 		return harm_refuse(c, e,
-			"it empties the workspace, or a directory above it; name what is to go");
+			"it empties the workspace, or a directory above it; name what to delete");
 	}
 	return 0;
 }
@@ -97,9 +97,8 @@ static int check_remover(const struct remover *r, const struct harm_options *o,
 		if (p.kind && (p.all || r->trees))
 			return harm_refuse(c, e,
 				p.kind == PLACE_SYSTEM
-					? "it takes away or overwrites what is in a system directory"
-					: "it takes away or overwrites all that is in the "
-					  "workspace; name what is to go");
+					? "it removes or overwrites the contents of a system directory"
+					: "it removes or overwrites everything in the workspace; name what to delete");
 	}
 	return 0;
 }
@@ -149,7 +148,7 @@ int harm_mv(const struct harm_options *o, const struct command *c, struct err *e
 		if (p.kind && !p.all && !is_dots(c->word[i].text))
 			return harm_refuse(c, e, "it moves the workspace away");
 		if (p.kind && p.all && away)
-			return harm_refuse(c, e, "it moves all that is in the workspace out of it");
+			return harm_refuse(c, e, "it moves everything in the workspace out of it");
 	}
 	if (c->n > 2 && !strcmp(c->word[c->n - 1].text, "/dev/null"))
 		return harm_refuse(c, e, "it moves files into nothing");
@@ -178,10 +177,10 @@ int harm_find(const struct harm_options *o, const struct command *c, struct err 
 	if (!paths)
 		p = place_of(o, c, &here);
 	if (p.kind == PLACE_SYSTEM)
-		return harm_refuse(c, e, "it deletes all that is below a system directory");
+		return harm_refuse(c, e, "it deletes everything below a system directory");
 	if (p.kind && (!s.type || s.type == 'f'))
 		return harm_refuse(c, e,
-			"it deletes all that is in the workspace; narrow it, for example by -name");
+			"it deletes everything in the workspace; narrow it, for example by -name");
 	return 0;
 }
 
@@ -199,12 +198,12 @@ int harm_rsync(const struct harm_options *o, const struct command *c, struct err
 		return harm_refuse(c, e, "it deletes what is in a system directory");
 	if (deletes && p.kind)
 		return harm_refuse(c, e,
-			"it deletes all that is in the workspace and not in the other directory; "
+			"it deletes everything in the workspace and not in the other directory; "
 			"give it a directory of its own");
 	for (size_t i = 1; i + 1 < c->n && harm_option(c, 0, "remove-source-files", 8); i++)
 		if (place_of(o, c, &c->word[i]).kind)
 			return harm_refuse(
-				c, e, "it takes away all that it copies, which is the workspace");
+				c, e, "it deletes what it copies, which is the workspace");
 	return 0;
 }
 
@@ -223,8 +222,8 @@ int harm_archive(const struct harm_options *o, const struct command *c, struct e
 		removes = harm_option(c, 'm', "move", 2);
 	for (size_t i = 1; i < c->n && removes; i++)
 		if (place_of(o, c, &c->word[i]).kind && (!elsewhere || c->word[i].text[0] == '/'))
-			return harm_refuse(c, e,
-				"it deletes what it packs, which is all that is in the workspace");
+			return harm_refuse(
+				c, e, "it deletes what it packs, which is the whole workspace");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* harm.c - tables of what destroys. */
+/* harm.c - tables of destructive commands. */
 #include "policy/harm.h"
 
 #include <string.h>
@@ -97,10 +97,10 @@ static int recursive_change(const struct harm_options *o, const struct command *
 		/* the first that is no option is the mode; -x and -rwx are modes too */
 		if (t[0] == '-' && strspn(t + 1, "rwxXst") != strlen(t + 1))
 			continue;
-		return shuts_out(t) ? harm_refuse(c, e,
-					      "it shuts the workspace's directories; u+rwX,go-w "
-					      "would leave them open")
-				    : 0;
+		return shuts_out(t)
+			? harm_refuse(c, e,
+				  "it makes the workspace's directories inaccessible; use u+rwX,go-w")
+			: 0;
 	}
 	return 0;
 }
@@ -137,7 +137,7 @@ static int kill_all(const struct harm_options *o, const struct command *c, struc
 		if (!strcmp(c->word[i].text, "1"))
 			return harm_refuse(c, e, "it kills the container's init");
 		if (!strcmp(c->word[i].text, "-1"))
-			return harm_refuse(c, e, "it kills every process there is");
+			return harm_refuse(c, e, "it kills all processes");
 	}
 	return 0;
 }
@@ -212,8 +212,7 @@ int harm_writes(const struct harm_options *o, const struct shell_command *c, str
 
 		if (p.kind && p.all && !c->writes[i].appends)
 			return err_set(e, ERR_REFUSED,
-				"a redirection is refused: it empties every file that is there, one after "
-				"the other.");
+				"a redirection is refused: it empties every file in the directory, one after the other.");
 		if (place_is_device(c->writes[i].text)) {
 			if (c->n)
 				return harm_refuse(&as, e, "it writes onto a device");

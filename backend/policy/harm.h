@@ -1,5 +1,5 @@
 /*
- * harm.h - what is plainly destructive, and what a wrapper would run.
+ * harm.h - detecting destructive commands, and the commands that wrappers run.
  */
 #ifndef POLICY_HARM_H
 #define POLICY_HARM_H

@@ -1,4 +1,4 @@
-/* make.c - policies out of settings, and copies of them. */
+/* make.c - creates policies from settings, and copies them. */
 #include <limits.h>
 
 #include <berth/arena.h>

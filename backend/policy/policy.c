@@ -1,4 +1,4 @@
-/* policy.c - read-only mode, what is protected, what is never mounted. */
+/* policy.c - decides on operations: read-only mode, protected targets, forbidden mounts. */
 #include <berth/policy.h>
 
 #include <string.h>
@@ -211,7 +211,8 @@ int policy_check(const struct policy *p, const struct policy_act *act, struct er
 
 	if (act->deed <= DEED_NONE || act->deed >= DEED_COUNT ||
 		deed_table[act->deed].class == DEED_INTERNAL)
-		return err_set(e, ERR_REFUSED, "Refused an act that policy does not know.");
+		return err_set(
+			e, ERR_REFUSED, "Refused an operation that the policy does not know.");
 	deed = &deed_table[act->deed];
 	if (p->read_only && deed->flags & DEED_CHANGES)
 		return err_set(e, ERR_REFUSED, "Will not %s%s%s: berth is in read-only mode%s%s%s.",
@@ -234,7 +235,7 @@ int policy_check(const struct policy *p, const struct policy_act *act, struct er
 				text_clean(shown, sizeof shown, h->host));
 		if (h->no_secrets && act->secrets)
 			return err_set(e, ERR_REFUSED,
-				"Will not %s%s%s: secrets would go to \"%s\", for which berth.yaml does not say secrets: true.",
+				"Will not %s%s%s: secrets would go to \"%s\", which does not have secrets: true in berth.yaml.",
 				deed->words, name ? " " : "",
 				name ? text_clean(shown, sizeof shown, name) : "", h->host);
 		if (deed->flags & DEED_HARMS && check_kept(&h->keep, act, e) < 0)

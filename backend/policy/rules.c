@@ -205,7 +205,7 @@ static int check_lists(const struct judge *j, const struct command *c, struct er
 			return err_set(e, ERR_REFUSED, "`%s` is refused: the definition %s (%s).",
 				text_clean(shown, sizeof shown, joined.s),
 				found > 0 ? "blocks it"
-					  : "may block it, which takes too many steps to tell",
+					  : "may block it, but matching takes too many steps",
 				r->block[i].text);
 	}
 	for (size_t i = 0; j->allow && i < r->nallow; i++)
@@ -226,11 +226,11 @@ static int check_sure(const struct command *c, const struct wrapped *w, struct e
 	char shown[200];
 
 	if (name->dynamic && (name->loose || strpbrk(harm_name(c), "${}`()")))
-		why = "its name is only known when it runs";
+		why = "its name is only known at run time";
 	else if (name->glob && strcmp(name->text, "["))
 		why = "its name is a wildcard";
 	else if (w->script && w->dynamic)
-		why = "it runs text as a script that is only known then";
+		why = "it runs a script that is only known at run time";
 	else if (w->loose)
 		why = "what comes before the inner command may become several words; put it in quotes";
 	if (!why)
@@ -336,7 +336,7 @@ static int check_script(
 	o.bash = inner.bash;
 	if ((inner.allow || inner.block) && w->foreign)
 		return err_set(e, ERR_REFUSED,
-			"the script is refused: it is for %s, and only those of sh and bash can be judged.",
+			"the script is refused: it is for %s, and only those of sh and bash can be checked.",
 			harm_name(c));
 	shell_parse(w->script, &o, &s);
 	inner.nounset |= w->nounset || s.nounset;

@@ -1,12 +1,12 @@
 /*
- * rules.h - which commands an agent may run: a courtesy beside containment.
+ * rules.h - which commands an agent may run: a courtesy in addition to isolation.
  *
  * What keeps an agent from doing harm is its container.  These rules only stop accidents early,
  * with a sentence that the agent can act on: plainly destructive commands (rm -rf / in all its
  * spellings, dd to a device, mkfs, fork bombs, sudo where it is not enabled), and the allow and
  * block lists of a definition.  They judge parsed words, never raw text: every simple command of a
- * shell script, and what wrappers such as env, xargs, find -exec or busybox would run.  Somebody
- * who wants to get round them can; the container holds anyway.
+ * shell script, and what wrappers such as env, xargs, find -exec or busybox would run.  They can be bypassed on
+ * purpose; the container's isolation does not depend on them.
  *
  * A pattern of a list is a regular expression (berth/regex.h) over the command's words joined by one
  * blank, its directory taken off the first, and must match from beginning to end.  Where it begins

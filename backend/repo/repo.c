@@ -1,4 +1,4 @@
-/* repo.c - berth-git is started, waited for, and not believed more than it must be. */
+/* repo.c - starts berth-git, waits for it and validates its output. */
 #include <berth/repo.h>
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static const struct {
 	[REPO_LATE] = {"late", "too much to be read in time"},
 	[REPO_UNCONFINED] = {"unconfined",
 		"not read: no user namespaces here to shut the reader in"},
-	[REPO_MISNAMED] = {"misnamed", "that is no name of a branch"},
+	[REPO_MISNAMED] = {"misnamed", "that is not a name of a branch"},
 	[REPO_TAKEN] = {"taken", "there is a branch of that name"},
 	[REPO_UNWRITTEN] = {"unwritten",
 		"it could not be written: a full disk, or a file where a directory would be"},

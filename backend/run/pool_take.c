@@ -1,4 +1,4 @@
-/* pool_take.c - which pool a call belongs to, and taking a container from it. */
+/* pool_take.c - finds the pool of a call and takes a container from it. */
 #include "run/pool.h"
 
 #include <stdio.h>

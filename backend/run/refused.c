@@ -1,4 +1,4 @@
-/* refused.c - a workspace that holds more than it may, where nothing new is to begin. */
+/* refused.c - refuses commands while a workspace exceeds its limit. */
 #include <berth/agents.h>
 
 #include "run/run.h"
@@ -11,8 +11,8 @@ int run_check_room(const char *id, const char *name, struct err *e)
 	switch (lane_room(id, why, sizeof why)) {
 	case LANE_REFUSED:
 		return err_set(e, ERR_REFUSED,
-			"%s, so nothing new begins and no file is written in %s: remove files, raise the "
-			"limit (berth workspace limit) or let it go on (berth workspace thaw).",
+			"%s, so no command starts and no file is written in %s: remove files, raise the "
+			"limit (berth workspace limit) or thaw it (berth workspace thaw).",
 			why, name);
 	case LANE_ASLEEP: return lane_wake(id, e) < 0 ? -1 : 0;
 	default: return 0;

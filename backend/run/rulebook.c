@@ -1,4 +1,4 @@
-/* rulebook.c - writing rules down and judging by them. */
+/* rulebook.c - saves an agent's command rules and applies them. */
 #include "run/rulebook.h"
 
 #include <errno.h>

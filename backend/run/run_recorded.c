@@ -1,4 +1,4 @@
-/* run_recorded.c - one command with its entry in the log. */
+/* run_recorded.c - runs one command and records it. */
 #include <stdio.h>
 #include <string.h>
 

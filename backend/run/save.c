@@ -72,6 +72,6 @@ int save_workspace(
 	return WIFEXITED(status) && !WEXITSTATUS(status)
 		? 0
 		: err_set(e, ERR_FAILED,
-			  "it was not run, for no checkpoint of %s could be made before it: %.400s",
+			  "it was not run because no checkpoint of %s could be created before it: %.400s",
 			  s->workspace, *said ? find_sentence(said) : "it was ended.");
 }

@@ -1,4 +1,4 @@
-/* target.c - from a name to a container that a command may run in. */
+/* target.c - finds the container that a name stands for. */
 #include "run/target.h"
 
 #include <poll.h>
@@ -49,8 +49,7 @@ static int refuse_two(
 	const char *word, const cJSON *a, const cJSON *b, const char *agent, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
-		"%s means two containers: give %.12s for the container %s, or %.12s for the container "
-		"%s of the agent %s.",
+		"%s is ambiguous: use %.12s for the container %s, or %.12s for the container %s of the agent %s.",
 		word, ejson_string(a, "Id"), bare_name(a), ejson_string(b, "Id"), bare_name(b),
 		agent);
 }
@@ -224,8 +223,7 @@ static int check_user(
 		!*ejson_string(ejson_get(config, "Labels"), "berth.session"))
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"%s runs as %s, and its commands as no other user (not %.60s); what its definition "
-		"allows by enable_sudo is done by sudo in it.",
+		"%s runs as %s; its commands cannot run as another user (%.60s). With enable_sudo in its definition, use sudo inside.",
 		t->name, *own ? own : "root", user);
 }
 

@@ -35,7 +35,8 @@ int tool_box_run(
 	ret->ended = ENDED_FAILED;
 	ret->exit_code = 125;
 	if (b->used) {
-		err_set(&ret->err, ERR_USAGE, "the container %s has served its one call", b->name);
+		err_set(&ret->err, ERR_USAGE, "the container %s has already been used for a call",
+			b->name);
 		return err_copy(e, &ret->err);
 	}
 	b->used = true;
@@ -100,8 +101,8 @@ static int check_time(const struct tool_def *d, const struct run_request *r, str
 	if (!d->limits.timeout_s || r->timeout_ms <= d->limits.timeout_s * 1000)
 		return 0;
 	return err_set(e, ERR_REFUSED,
-		"the tool %s has at most %lld s: timeout: in its definition says so", d->name,
-		(long long)d->limits.timeout_s);
+		"the timeout of the tool %s is at most %lld s (timeout: in its definition)",
+		d->name, (long long)d->limits.timeout_s);
 }
 
 static int call_tool(struct agents_host *h, const struct team *t, const struct tool_def *d,

@@ -1,5 +1,5 @@
 /*
- * tool_box.c - the container of one tool call: made, used once, gone.
+ * tool_box.c - creates, uses and removes the container of one tool call.
  *
  * Whatever happens between create and drop, the name is enough to find the container again: it holds
  * 40 random bits and its label proves that it is ours.  So a create whose answer never came, for the
@@ -170,8 +170,7 @@ static int refuse_box_runtime(const struct making *m, struct err *e)
 		return -1;
 	return sandbox_runtime(engine, d->runtime)
 		? err_set(e, ERR_CONFIG,
-			  "the tool %s: its runtime %s has a kernel of its own, into which berth's lane does not reach, and tools "
-			  "run over that; agents can have it.",
+			  "the tool %s: its runtime %s provides its own kernel, where the lane that tools need is not available; agents can use it.",
 			  d->name, d->runtime ? d->runtime : engine->default_runtime)
 		: 0;
 }

@@ -211,7 +211,7 @@ struct tape *tape_create(const char *path, struct err *e)
 	struct err why = ERR_INIT;
 
 	if (fd < 0 && errno == EEXIST) {
-		err_set(e, ERR_USAGE, "--record: %s is there already: name another file.", path);
+		err_set(e, ERR_USAGE, "--record: %s already exists: name another file.", path);
 		return NULL;
 	}
 	if (fd < 0) {

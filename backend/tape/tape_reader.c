@@ -1,4 +1,4 @@
-/* tape_reader.c - reading: a line at a time, each of which may be a lie. */
+/* tape_reader.c - reads a recording line by line as untrusted input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct tape_reader {
 static int refuse_tape_line(struct tape_reader *r, struct err *e)
 {
 	e->kind = ERR_USAGE;
-	return err_wrap(e, "%s, line %zu, is not what berth records", r->path, r->nline);
+	return err_wrap(e, "%s, line %zu, is not a valid record", r->path, r->nline);
 }
 
 /* 1: there is one; 0: none any more. */
@@ -91,10 +91,10 @@ static int read_head(struct tape_reader *r, struct err *e)
 	j = got ? parse_tape_line(r, e) : NULL;
 	schema = j ? json_string(j, "schema") : NULL;
 	if (!schema || strncmp(schema, "berth.recording/", 16) != 0)
-		return err_set(e, ERR_USAGE, "%s is not a recording of berth's.", r->path);
+		return err_set(e, ERR_USAGE, "%s is not a berth recording.", r->path);
 	if (strcmp(schema + 16, "1") != 0)
 		return err_set(e, ERR_USAGE,
-			"%s was recorded by a newer berth, in a format that this one does not know.",
+			"%s was recorded by a newer berth, in a format that this version does not know.",
 			r->path);
 	if (shape_read(&shape_head, json_member(j, "head"), &r->head_mem, &r->head, e) < 0)
 		return refuse_tape_line(r, e);

@@ -1,4 +1,4 @@
-/* field.c - the table reader. */
+/* field.c - reads YAML maps by a table of fields. */
 #include "team/field.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * is the list of MassGen 0.1.x's code (filesystem_manager, _docker_manager.py), not of its
  * documents: these name some that no code reads.  A key of the families command_line_docker_* that
  * is not in the table, or any key that is one or two letters from a known one or shortens its words,
- * is an error: MassGen itself would ignore a misspelt limit without a word.  Everything else is
+ * is an error: MassGen itself would silently ignore a misspelt limit.  Everything else is
  * MassGen's own business, ignored and listed; so is an agent without backend.cwd, which has no
  * container in MassGen either.  Where a run of MassGen exists, the workspaces are its (massgen_runs.c).  command_line_execution_mode may say anything that MassGen knows:
  * an agent with a workspace gets a container, for berth runs no command of an agent on the host.

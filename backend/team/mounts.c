@@ -1,4 +1,4 @@
-/* mounts.c - judging and opening the sources of mounts. */
+/* mounts.c - checks and opens the sources of mounts. */
 #include "team/mounts.h"
 
 #include <errno.h>
@@ -68,8 +68,7 @@ static int judge_home(enum mount_kind kind, const char *real, const char *home, 
 	home = resolve_existing(home, where);
 	if (!strcmp(real, home))
 		return err_set(e, ERR_REFUSED,
-			"%s is a home directory and is not mounted as a whole; name what the agent needs "
-			"of it.",
+			"%s is a home directory and is not mounted as a whole; name the parts that the agent needs.",
 			real);
 	for (size_t i = 0; kind != MOUNT_CREDENTIAL && i < COUNT(credential_places); i++) {
 		snprintf(place, sizeof place, "%s/%s", home, credential_places[i]);
@@ -174,9 +173,8 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 		return -1;
 	if (kind != MOUNT_OURS && strcmp(real, source))
 		return err_set(e, ERR_REFUSED,
-			"%s leads through a symbolic link to %s; name that path itself, so that what is "
-			"mounted is what was meant.",
-			source, real);
+			"%s leads through a symbolic link to %s; use that path instead.", source,
+			real);
 	for (size_t i = 0; kind != MOUNT_OURS && i < nwritable; i++)
 		if (at_or_below(real, writable[i]) && strcmp(real, writable[i]))
 			return err_set(e, ERR_REFUSED,

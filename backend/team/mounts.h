@@ -1,5 +1,5 @@
 /*
- * mounts.h - what of the host may be seen inside a container.
+ * mounts.h - which host paths may be mounted into a container.
  *
  * Refused as sources, by the real path that is opened and not by the text: the system's
  * directories, engine sockets, a home directory itself, credential places below one, berth's own

@@ -54,7 +54,7 @@ static int read_host_rule(
 	if (node_get(n, "tls") && !x.tls && !egress_parse_rule(x.host, true, &parsed, NULL) &&
 		egress_wants_tls(&parsed, &parsed.at))
 		return node_err(
-			r->c, n, e, "port 443 of a name is always TLS; tls: is for another port.");
+			r->c, n, e, "port 443 of a name is always TLS; tls: is for other ports.");
 	*out = x.tls ? arena_printf(r->mem, EGRESS_TLS "%s", x.host) : x.host;
 	return 0;
 }
@@ -115,14 +115,14 @@ static int read_upstream(const struct reader *r, const struct node *n, void *at,
 		return -1;
 	if (!x.proxy || strchr(x.proxy, '@'))
 		return node_err(r->c, n, e,
-			"upstream: is http://HOST:PORT, or proxy: with that and login: with the name of a secret, whose value "
-			"is USER:PASSWORD; no user stands in the address.");
+			"upstream: is http://HOST:PORT, or proxy: with that and login: with the name of a "
+			"secret, whose value is USER:PASSWORD; the address must not contain a user.");
 	out->upstream = arena_printf(
 		r->mem, "%s%s%s", x.proxy, x.login ? ",login" : "", x.trusted ? ",trusted" : "");
 	out->upstream_secret = x.login ? arena_strdup(r->mem, x.login) : NULL;
 	if (strchr(x.proxy, ',') || egress_parse_upstream(out->upstream, &parsed, &why))
-		return node_err(r->c, n, e, "%s.",
-			*why.msg ? why.msg : "an upstream proxy ends with its port");
+		return node_err(
+			r->c, n, e, "%s.", *why.msg ? why.msg : "an upstream proxy needs a port");
 	return 0;
 }
 
@@ -531,7 +531,7 @@ static int from_tree(const struct config *c, const char *real, const char *base,
 		return -1;
 	if (!t->nagents && !t->ntools && !massgen && (!found || !found->n))
 		return err_set(e, ERR_CONFIG,
-			"%s: neither agents: nor custom_tools: says what to run.", t->file);
+			"%s: neither agents: nor custom_tools: defines anything to run.", t->file);
 	/* With definitions missing, everything would refer to nothing. */
 	if (found && found->n)
 		return 0;
@@ -586,13 +586,12 @@ static int check_directory_of(const char *file, const char *path, struct err *e)
 	group = st.st_mode & 0020 && !is_private_group(st.st_gid);
 	if (others)
 		return err_set(e, ERR_CONFIG,
-			"Any user of this machine could put another file in the place of %s: its directory "
+			"Any user of this machine could replace %s: its directory "
 			"%s has mode %04o; correct that with `chmod o-w %s`.",
 			file, dir, (unsigned)st.st_mode & 07777, dir);
 	return group
 		? err_set(e, ERR_CONFIG,
-			  "The members of group %u could put another file in the place of %s: its "
-			  "directory %s has mode %04o; correct that with `chmod g-w %s`.",
+			  "The members of group %u could replace %s: its directory %s has mode %04o; correct that with `chmod g-w %s`.",
 			  (unsigned)st.st_gid, file, dir, (unsigned)st.st_mode & 07777, dir)
 		: 0;
 }

@@ -200,7 +200,7 @@ int team_read_place(const struct reader *r, const struct node *n, void *at, stru
 			continue;
 		if (!text_is_plain_name(name, PLACE_NAME_MAX))
 			return node_err(r->c, n, e,
-				"\"%.80s\" names no workspace: after %s come 1 to %d letters, digits, . "
+				"\"%.80s\" is not a valid workspace: after %s use 1 to %d letters, digits, . "
 				"_ or -, and no leading dot.",
 				n->value, kinds[i][0], PLACE_NAME_MAX);
 		if (workspaces_dir(dir, sizeof dir, e))
@@ -331,8 +331,7 @@ int team_read_agent(
 			n->key);
 	if (a.def.checkpoints.keep && !a.place.bound)
 		return node_err(r->c, node_get(n, "checkpoints"), e,
-			"checkpoints: of the agent %s: they are made of a workspace of berth's; give it "
-			"workspace: task:ID or project:NAME.",
+			"checkpoints: of the agent %s: they need a berth workspace; set workspace: task:ID or project:NAME.",
 			n->key);
 	if (a.def.net_rate_bytes && a.network.mode != NET_BRIDGE && a.network.mode != NET_INTERNAL)
 		return node_err(r->c, n, e, "network_rate of the agent %s: network: %s %s.", n->key,
@@ -341,7 +340,7 @@ int team_read_agent(
 						   : "has nothing to limit");
 	if (a.def.ports.n && a.network.mode == NET_HOST)
 		return node_err(r->c, n, e,
-			"ports of the agent %s: network: host is the host's own, where they are open already.",
+			"ports of the agent %s: with network: host they are already open on the host.",
 			n->key);
 	*out = a.def;
 	out->workspace = a.place.path;

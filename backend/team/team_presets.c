@@ -23,7 +23,8 @@ static int name_presets(const struct reader *r, const struct node *at, const cha
 
 	for (size_t i = 0; i < all->n; i++)
 		str_addf(&names, "%s%s", i ? ", " : "", all->child[i]->key);
-	return node_err(r->c, at, e, "\"%.40s\" is not a preset; there are %s.", rule, names.s);
+	return node_err(
+		r->c, at, e, "\"%.40s\" is not a preset; known presets: %s.", rule, names.s);
 }
 
 static int expand_rules(const struct reader *r, const struct node *at, const struct node *all,

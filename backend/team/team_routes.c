@@ -77,7 +77,7 @@ static int check_route(
 		return node_err(r->c, n, e, "the route %.32s: %s.", d->name, why.msg);
 	d->secret = arena_strdup(r->mem, header.secret);
 	if (d->allow.n > ROUTE_PERMITS_MAX)
-		return node_err(r->c, n, e, "a route permits at most %d kinds of requests.",
+		return node_err(r->c, n, e, "a route allows at most %d kinds of requests.",
 			ROUTE_PERMITS_MAX);
 	for (size_t i = 0; i < d->allow.n; i++)
 		if (route_parse_permit(d->allow.word[i], &permit, &why))
@@ -116,7 +116,7 @@ static int read_route(
 	if (!*n->key || strlen(n->key) >= ROUTE_NAME_MAX ||
 		strspn(n->key, NAME_BYTES) != strlen(n->key))
 		return node_err(r->c, n, e,
-			"the name of a route is a part of an address: letters, digits, _ and -, at most %d.",
+			"a route's name must consist of letters, digits, _ and -, at most %d.",
 			ROUTE_NAME_MAX - 1);
 	if (field_read(r, n, fields, out, e))
 		return -1;
@@ -222,8 +222,7 @@ static bool secret_clashes(const struct team *t, const struct agent_def *a, cons
 			what);
 	else if (is_handed_over(t, a, key))
 		snprintf(buf, cap,
-			"the secret %.64s of %s is handed over to %.48s as well; it is there so "
-			"that the key stays outside: take it from the agent.",
+			"the secret %.64s of %s is also passed to %.48s; a route's key must stay outside: remove it from the agent.",
 			secret, what, a->id);
 	else
 		return false;

@@ -301,7 +301,7 @@ static int replace_team_file(
 	int rc = 0;
 
 	if (fd < 0)
-		return err_sys(e, errno, "cannot write beside %s", real);
+		return err_sys(e, errno, "cannot write a temporary file next to %s", real);
 	if (fchown(fd, was->st_uid, was->st_gid) || fchmod(fd, was->st_mode & 07777) ||
 		file_write(fd, text->s, text->len) || fdatasync(fd))
 		rc = err_sys(e, errno, "cannot write %s", fresh);

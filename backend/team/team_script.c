@@ -70,8 +70,7 @@ int team_read_script(const struct reader *r, const struct node *n, const char *s
 	/* Of one that is not there yet nobody can say; then it is that what is told. */
 	if (!words && !access(out->script, F_OK))
 		return node_err(r->c, n, e,
-			"%s has no #! line, and its name no ending that tells what runs it (.py .sh .js "
-			"...).",
+			"%s has no #! line and no known file extension (.py .sh .js ...).",
 			out->script);
 	out->script_target = arena_printf(r->mem, "/tool%s", slash);
 	argv[words++] = out->script_target;

@@ -1,4 +1,4 @@
-/* archive.c - the end of a workspace: into an archive and back, or gone for good. */
+/* archive.c - archives, unarchives and removes workspaces. */
 #include "workspace/loop_image.h"
 
 #include <dirent.h>
@@ -259,7 +259,7 @@ static int open_archive(const struct ending *x, struct err *e)
 static int remove_archive(const struct ending *x, struct err *e)
 {
 	return fsync(x->w->kind[x->kind]) < 0 || unlinkat(x->folder, x->archive, 0) < 0
-		? err_sys(e, errno, "%s is back, but its archive cannot be removed", x->path)
+		? err_sys(e, errno, "%s was restored, but its archive cannot be removed", x->path)
 		: 0;
 }
 

@@ -1,4 +1,4 @@
-/* archives.c - which archives there are, and what they say of themselves. */
+/* archives.c - lists archives and their properties. */
 #include "workspace/room.h"
 
 #include <dirent.h>

@@ -310,7 +310,7 @@ static int check_size(const struct workspace_limits *l, struct err *e)
 {
 	return !l->bytes || l->bytes > BYTES_MAX || l->files > FILES_MAX
 		? err_set(e, ERR_USAGE,
-			  "a loop image has a size: give --bytes, up to 8T, and at most %" PRIu64
+			  "a loop image needs a size: give --bytes, up to 8T, and at most %" PRIu64
 			  " files",
 			  FILES_MAX)
 		: 0;
@@ -525,7 +525,7 @@ static int resize_image(int dir, int image, uint64_t size, uint64_t now, struct 
 		ftruncate(image, (off_t)now) == 0)
 		ioctl(device, LOOP_SET_CAPACITY, 0);
 	return err_sys(e, why, "cannot make the image of a workspace larger%s",
-		why == EPERM ? " (the kernel wants CAP_SYS_RESOURCE for that)" : "");
+		why == EPERM ? " (the kernel needs CAP_SYS_RESOURCE for that)" : "");
 }
 
 int workspace_grow_image(struct workspaces *w, enum workspace_kind kind, const char *name, int dir,

@@ -1,4 +1,4 @@
-/* mounted.c - is a directory mounted anywhere? By the tables of all processes that may be looked at. */
+/* mounted.c - checks whether a directory is mounted in any process that may be inspected. */
 #include "workspace/room.h"
 
 #include <ctype.h>

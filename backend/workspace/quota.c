@@ -175,9 +175,8 @@ static int put_tree(int dir, uint32_t id, struct err *e)
 		moved = put_below(dir, id, f, r, e);
 	files_root_close(r);
 	files_close(f);
-	return moved > 0
-		? err_set(e, ERR_CONFLICT, "something goes on moving files about in the workspace")
-		: moved;
+	return moved > 0 ? err_set(e, ERR_CONFLICT, "a process keeps moving files in the workspace")
+			 : moved;
 }
 
 /* The directory itself between two walks: once it is in its project, so is all that is in it but for what came

@@ -1,4 +1,4 @@
-/* room.h - an open tree of workspaces. */
+/* room.h - the open directory of all workspaces. */
 #ifndef WORKSPACE_ROOM_H
 #define WORKSPACE_ROOM_H
 

@@ -243,7 +243,7 @@ static int check_version_name(const char *name, struct err *e)
 	return text_is_plain_name(name, WORKSPACE_NAME_MAX)
 		? 0
 		: err_set(e, ERR_USAGE,
-			  "\"%s\" is not a name of a version: use 1 to 64 letters, digits, . _ or -, and "
+			  "\"%s\" is not a valid version name: use 1 to 64 letters, digits, . _ or -, and "
 			  "no leading dot",
 			  text_clean(shown, sizeof shown, name));
 }

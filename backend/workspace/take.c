@@ -1,4 +1,4 @@
-/* take.c - what an agent made becomes a person's: planned file by file, written as one batch. */
+/* take.c - applies files of a workspace to a project: planned file by file, written as one batch. */
 #include <berth/take.h>
 
 #include <inttypes.h>
@@ -136,7 +136,7 @@ static void choose_change(
 	p->taking[p->public.nitem - 1].entry = c->new;
 	describe_taken(item, &c->new);
 	if (is_of_git(c->path))
-		take_set_fate(item, TAKE_DROPPED, "what is git's may hold programs of the agent");
+		take_set_fate(item, TAKE_DROPPED, "git's files may contain programs of the agent");
 	else if (is_of_berth(c->path))
 		take_set_fate(item, TAKE_DROPPED, "berth keeps its own unfinished changes there");
 	else if (!c->new.mode)
@@ -180,7 +180,7 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 	if (why)
 		take_set_fate(item, TAKE_BLOCKED, why);
 	else if (p->wish.start && checkpoint_lookup(p->wish.start, item->path, &before))
-		take_set_fate(item, TAKE_CONFLICT, "it is not there any more");
+		take_set_fate(item, TAKE_CONFLICT, "it no longer exists");
 	else
 		take_set_fate(item, TAKE_NEW, NULL);
 	return 0;
@@ -413,7 +413,7 @@ static int plan_item(struct plan *p, struct take_item *item, struct taking *x, s
 		return 0;
 	if (why.kind != ERR_CONFLICT)
 		return err_copy(e, &why);
-	take_set_fate(item, TAKE_DROPPED, "it went away, or changed, while it was read");
+	take_set_fate(item, TAKE_DROPPED, "it was removed or changed while it was read");
 	return 0;
 }
 
@@ -568,10 +568,9 @@ static int check_room_for_puts(int into, const struct files_put *put, size_t n, 
 	if (fstatvfs(into, &st) < 0 || !st.f_blocks)
 		return 0;
 	room = (uint64_t)st.f_bavail * st.f_frsize;
-	return bytes <= room
-		? 0
-		: err_set(e, ERR_REFUSED, "there is not enough room: %s needed, %s free",
-			  format_bytes(needed, bytes), format_bytes(free_bytes, room));
+	return bytes <= room ? 0
+			     : err_set(e, ERR_REFUSED, "not enough space: %s needed, %s free",
+				       format_bytes(needed, bytes), format_bytes(free_bytes, room));
 }
 
 int take_carry_out(struct take *t, bool force, struct err *e)

@@ -1,4 +1,4 @@
-/* take_plan.h - what a plan of taking keeps beside what its owner sees of it. */
+/* take_plan.h - the private part of a plan of files to apply. */
 #ifndef WORKSPACE_TAKE_PLAN_H
 #define WORKSPACE_TAKE_PLAN_H
 

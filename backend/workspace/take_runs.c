@@ -1,4 +1,4 @@
-/* take_runs.c - files by which a tool of the person's runs what is in them, mostly unasked: told before they pass. */
+/* take_runs.c - recognises files whose contents tools run automatically; they are listed before they are applied. */
 #include "workspace/take_plan.h"
 
 #include <fnmatch.h>
@@ -9,17 +9,17 @@
 
 #define CI "the CI server runs it"
 #define EDITOR "the editor runs tasks and programs that it names"
-#define HOOKS "git runs its commands at a commit or a push, where these hooks are on"
+#define HOOKS "git runs its commands at a commit or a push, if these hooks are enabled"
 #define NPM "npm runs its scripts, some of them at an install"
 #define PIP "pip runs it, or what it names, to build or install the project"
 #define PYTEST "pytest loads it, or takes options from it"
 #define PYTHON "python runs it when it starts"
 #define GRADLE "gradle runs it"
 #define CMAKE "CMake runs it when it configures the project"
-#define SHELL "it is run by a shell that enters the directory, once that is allowed"
-#define VIM "vim runs it where it heeds files of a directory"
-#define JS "a tool of JavaScript loads it as its configuration"
-#define DOCKER "docker builds or starts what it says"
+#define SHELL "a shell that enters the directory runs it, once allowed"
+#define VIM "vim runs it if it reads per-directory configuration"
+#define JS "a JavaScript tool loads it as its configuration"
+#define DOCKER "docker builds or starts what it defines"
 #define AGENT "a coding agent runs hooks and servers that it names"
 #define PACKAGES "the package manager takes registries and programs from it"
 

@@ -1,4 +1,4 @@
-/* take_target.c - what the target has of a file that is to be taken: the same, what it was at the start, or another. */
+/* take_target.c - compares a file to apply with the target: the same, unchanged since the start, or different. */
 #include "workspace/take_plan.h"
 
 #include <errno.h>

@@ -113,7 +113,7 @@ int workspace_count(struct workspaces *w, enum workspace_kind kind, const char *
 
 	*ret = (struct workspace_usage){0};
 	if (!workspace_describe(w, (int)kind, name, &ret->info))
-		return err_set(e, ERR_NOT_FOUND, "there is no such %s", workspace_kind_name(kind));
+		return err_set(e, ERR_NOT_FOUND, "no such %s", workspace_kind_name(kind));
 	f = open_engine();
 	rc = count_workspace(w, f, ret, e);
 	files_close(f);

@@ -192,8 +192,7 @@ static int open_tree(struct workspaces *w, struct err *e)
 		return err_sys(e, errno, "cannot open the folder of workspaces %.400s", w->dir);
 	if (st.st_uid != geteuid() || st.st_mode & 0077)
 		return err_set(e, ERR_REFUSED,
-			"the folder of workspaces %.400s is open to others: it must be "
-			"yours, with mode 0700",
+			"the folder of workspaces %.400s is accessible to other users: it must be yours, with mode 0700",
 			w->dir);
 	w->device = st.st_dev;
 	return 0;
@@ -520,8 +519,7 @@ int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *
 		return err_set(
 			e, ERR_NOT_FOUND, "there is no %s %s", workspace_kind_name(kind), name);
 	if (errno == ENOTDIR || errno == ELOOP)
-		return err_set(e, ERR_REFUSED,
-			"%s %s is no longer a directory: see what took its place",
+		return err_set(e, ERR_REFUSED, "%s %s is no longer a directory",
 			workspace_kind_name(kind), name);
 	return err_sys(e, errno, "cannot open %s %s", workspace_kind_name(kind), name);
 }

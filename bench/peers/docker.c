@@ -47,7 +47,7 @@ int bench_endpoint(struct endpoint *ret, struct err *e)
 	if (ret->path && strlen(ret->path) < sizeof((struct mini *)0)->path)
 		return 0;
 	err_set(e, ERR_NOT_FOUND,
-		"%s is no unix socket: name an engine of this machine, berth -H unix:///path bench run",
+		"%s is not a unix socket: name an engine of this machine, berth -H unix:///path bench run",
 		ret->url);
 	endpoint_release(ret);
 	return -1;

@@ -1,5 +1,5 @@
 /*
- * backend.h - the other half, from the outside.
+ * backend.h - the interface between the console and the backend thread.
  *
  * One thread runs a libuv loop and does everything that touches the world.  It is reached by
  * commands and answers by events and snapshots.  Nothing here blocks, except backend_stop, which

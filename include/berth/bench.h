@@ -26,7 +26,7 @@
 	SUITE(containers, "creation, start, many at once, clean-up") \
 	SUITE(inside, "work in containers") \
 	SUITE(lane, "commands and tools in containers, over the lane") \
-	SUITE(sandbox, "an agent in gVisor, beside runc") \
+	SUITE(sandbox, "an agent in gVisor, next to runc") \
 	SUITE(workspaces, "the end of a workspace: its archive") \
 	SUITE(egress, "out of a container without a network")
 /* clang-format on */

@@ -1,7 +1,7 @@
 /*
  * beneath.h - opening what is below a directory so that nothing leads out of it: openat2(2).
  *
- * Whoever swaps directories meanwhile gets us an error, never a place elsewhere.
+ * A directory that is swapped in the meantime causes an error and never leads elsewhere.
  *
  * Thread: any.
  */

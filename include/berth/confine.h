@@ -1,5 +1,5 @@
 /*
- * confine.h - a process reads what an agent wrote, so it keeps nothing that an agent could want.
+ * confine.h - dropping the privileges of a process that reads an agent's data.
  *
  * No new privileges, no core, no memory that others may read, and a filter of system calls: no program, no file
  * written, no signal.  Between the two calls it gives up its user.

@@ -1,5 +1,5 @@
 /*
- * err.h - errors are values.
+ * err.h - errors as values.
  *
  * Every function that can fail takes `struct err *e` last, returns 0 / -1 (or a pointer / NULL) and
  * leaves *e untouched on success.  `e` may be NULL when the caller does not care.  The message is a

@@ -1,5 +1,5 @@
 /*
- * file.h - files read and written whole.
+ * file.h - reading and writing whole files.
  *
  * Thread: any.
  */

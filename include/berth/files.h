@@ -1,5 +1,5 @@
 /*
- * files.h - many files at once: read, write, scan, search, transform, copy, move, delete.
+ * files.h - parallel file operations: read, write, scan, search, transform, copy, move, delete.
  *
  * All work happens below a root directory that is opened once; paths are relative to it and the
  * kernel keeps them inside (openat2, RESOLVE_BENEATH; without it a walk that follows no symlink).

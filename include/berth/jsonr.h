@@ -1,5 +1,5 @@
 /*
- * jsonr.h - reading JSON that a stranger wrote: one message, bounded, nothing lost.
+ * jsonr.h - reading untrusted JSON: one message, within limits, without loss.
  *
  * Why not cJSON: it cuts strings at NUL, takes bytes that are no UTF-8 and keys that come twice, and
  * rounds large integers; ids of requests must come back as they were, and files be written as they were sent.

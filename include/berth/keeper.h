@@ -1,5 +1,5 @@
 /*
- * keeper.h - what must go on while no console and no command runs: the limits of workspaces that containers have,
+ * keeper.h - background work while no console and no command runs: the limits of workspaces that containers have,
  * checkpoints of them by the clock, the history of what agents use (every ten seconds), and the ends of agents' egress,
  * which are started again when they die.
  *

@@ -1,5 +1,5 @@
 /*
- * message.h - commands down, events up.
+ * message.h - messages between the console and the backend: commands and events.
  *
  * A message owns one arena in which everything it points to lives; sending it hands it over.
  * command_new / event_new, fill in, send; the receiver calls command_free / event_free.

@@ -1,6 +1,5 @@
 /*
- * overview.h - all workspaces at a glance, for who looks again and again: nothing is made, mended, counted or
- * waited for.
+ * overview.h - a cheap list of all workspaces: nothing is created, repaired, counted or waited for.
  *
  * Thread: any; plain data in the caller's arena.  Names are plain (workspace.h), a branch is raw text.
  */

@@ -1,5 +1,5 @@
 /*
- * policy.h - the one place that may say no.
+ * policy.h - the only place that refuses operations.
  *
  * The console asks it to grey out what would be refused, the backend asks it again right before
  * acting; both call the same function on the same plain data.  A policy is made once from the

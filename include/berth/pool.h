@@ -1,10 +1,10 @@
 /*
- * pool.h - warm containers of tools: made ahead of demand, used once.
+ * pool.h - warm containers of tools: started ahead of demand, used once.
  *
  * A long-lived process (the console, the agents' server) keeps, for each tool of a team file that asks
  * for it (`pool: {size, idle}`), that many containers ready: one pool per definition, workspace, network
  * and engine.  Any berth process of this user that runs the tool takes one from there and becomes its
- * owner: it runs its one command and is removed.  What was taken is made anew at once.  Containers that
+ * owner: it runs its one command and is removed.  A container that was taken is replaced immediately.  Containers that
  * died, are older than `idle`, or whose definition or image has changed are replaced, and all that nobody
  * took are removed when the keeper ends.
  *

@@ -1,10 +1,10 @@
 /*
- * product.h - what an engine cannot do of what berth asks for, in one table.
+ * product.h - the table of features that berth needs and an engine lacks.
  *
  * A row applies where the engine's own answers say so (engine/product.c), never by a guess: `berth doctor`
- * lists those of the engine that it finds, the manual page lists all.  A wall that nobody else can put up
- * instead is REFUSED: nothing is made there, and the row's words are the reason.  The others are MENDED: berth
- * does it in the engine's place or looks elsewhere; or TOLD: it is so, and no wall is missing.
+ * lists those of the engine that it finds, the manual page lists all.  A missing isolation layer without a substitute
+ * is REFUSED: nothing is created there, and the row's text is the reason. The others are MENDED: berth provides it
+ * itself; or TOLD: it is only reported, and no isolation is missing.
  *
  * Source: podman 4.3.1, pkg/api/handlers/compat and pkg/specgenutil; each tried by tests/engine/podman.sh.
  *
@@ -32,7 +32,7 @@ enum lack_end { LACK_MENDED, LACK_TOLD, LACK_REFUSED };
 	X(ENGINE_ID, MENDED, "has no id of its own", "its host and its store tell it from others")   \
 	X(DETACH_KEYS, MENDED,                                                                       \
 		"detaches from a command of the engine path when Ctrl-P Ctrl-Q is in its input",     \
-		"berth gives it a sequence that nobody types")                                       \
+		"berth gives it a sequence that no one types")                                       \
 	X(REMOVE_STOPS, MENDED, "waits for the stop timeout even on a forced removal",               \
 		"berth kills it first")                                                              \
 	X(EXEC_ZERO, MENDED, "reports exit code 0 for a command that has not started",               \

@@ -1,5 +1,5 @@
 /*
- * record.h - the gate that every act passes: policy first, then the intent in the log (on disk where the deed's
+ * record.h - the gate that every operation passes: policy first, then the intent in the log (on disk where the deed's
  * class asks for that), then the act, then how it ended.  A new act is one call: record_act.
  *
  * These calls block; on a loop it is gate_begin (backend/audit/audit.h).
@@ -49,9 +49,9 @@ typedef int record_act_fn(void *ctx, struct audit_record *r, struct err *e);
 int record_act(struct recorder *by, const struct audit_record *r, const struct record_target *t,
 	record_act_fn *act, void *ctx, struct err *e);
 
-/* The same in two halves, for an act that is no function.
+/* The split version, for actions that do not fit one callback.
  * 0: go ahead.  -1: policy refuses (which is recorded), or the intent cannot be recorded: that of a guarded
- * deed is on disk, that of any other is in the log when this returns.  What harms a container or an image says what that is; NULL: nothing has image or labels. */
+ * deed is on disk, that of any other is in the log when this returns.  For destructive actions pass image and labels; NULL: there are none. */
 int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
 	const struct record_target *t, struct err *e);
 int record_begin(
@@ -73,7 +73,7 @@ void recorder_close(struct recorder *by);
  * many in a row the last one, to the signature: whoever waits for this program's exit does not wait for
  * them.  Only of a direct recorder, while this process has one thread. */
 void recorder_settle(struct recorder *by);
-/* The same of a process that goes on: no ended child stays behind in it. */
+/* The same for a process that continues: leaves no zombie. */
 void recorder_settle_on(struct recorder *by);
 
 /* Has this process done what is not in the log?  Asking forgets it; *ret is the sentence.  Any thread. */

@@ -1,5 +1,5 @@
 /*
- * runtime.h - where berth keeps its files, and what it says when it has to wait.
+ * runtime.h - the directories of berth's files, and the messages while it waits.
  *
  *   runtime_dir  $XDG_RUNTIME_DIR/berth (job boards, lanes, the private engine's socket); where that
  *                variable is unset or names a directory that is not ours: /run/user/UID/berth; where there

@@ -1,5 +1,5 @@
 /*
- * settings.h - what a person can set in berth.yaml.
+ * settings.h - the settings of berth.yaml.
  *
  * One table says name, type, range and help of every setting; reading, `berth config check` and the
  * man page use it.  The defaults are the shipped configs/berth.yaml, read by the same code first;

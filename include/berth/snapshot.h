@@ -1,5 +1,5 @@
 /*
- * snapshot.h - the state of the world, as of one moment.
+ * snapshot.h - the state that the console displays, at one moment.
  *
  * The backend publishes an immutable, reference-counted snapshot in one arena; the newest wins.
  * State is here; what happened (log lines, engine events, results) comes as messages (message.h).

@@ -1,4 +1,4 @@
-/* spawn.h - starting a program, a child that nobody has to wait for, and a thread.
+/* spawn.h - starting programs, detached children and threads.
  *
  * The one way in which berth starts programs that need nothing between fork and exec. What does need something there
  * (namespaces, user ids, descriptors at fixed numbers) forks by itself. Any thread.

@@ -1,5 +1,5 @@
 /*
- * standard.h - descriptors 0, 1 and 2 are there, whoever started the program.
+ * standard.h - makes sure that the standard descriptors 0, 1 and 2 are open.
  */
 #ifndef BERTH_STANDARD_H
 #define BERTH_STANDARD_H

@@ -1,5 +1,5 @@
 /*
- * stream.h - what streams from an engine: lines of logs, and what happens on it.
+ * stream.h - streams of an engine: log lines and events.
  *
  * Thread: plain data.  All text is raw outside text, bounded: neutralise it before a terminal.
  */

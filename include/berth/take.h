@@ -1,5 +1,5 @@
 /*
- * take.h - files of an agent's tree into a directory of a person's: what may pass, what is in the way, as one batch.
+ * take.h - applies files of an agent's workspace to a directory of the user as one batch.
  *
  * A plan reads both sides and changes nothing; carrying it out writes all of it or none, and nothing that has
  * changed since the plan.  Of a tree whose start is known only what changed since passes, and a file of the
@@ -9,9 +9,9 @@
  * Regular files pass, with their content and whether they may be executed.  Links, devices, FIFOs and sockets
  * never do, nor does anything called .git: a configuration or a hook in it is a program of the agent's.  Nor does
  * what would make a directory of the target a bare git repository, or is in one.  Other files by which a tool runs
- * what the agent wrote (a Makefile, .envrc) pass, and are listed.  Nor do
- * set-id bits, extended attributes (capabilities) and owners: the file is told and passes without.  What was
- * removed there is told only.  In the target no symbolic link is followed and no mount crossed.
+ * what the agent wrote (a Makefile, .envrc) pass, and are listed.  Set-id bits, extended attributes (capabilities)
+ * and owners are dropped and listed. Removed files are only listed.  In the target no symbolic link is followed and
+ * no mount crossed.
  *
  * Hunks are between what the target holds now and what is taken; a file in conflict may be taken in part, too, and what
  * was chosen of it passes as with force once a person has seen it.

@@ -1,5 +1,5 @@
 /*
- * text.h - text from outside, made safe to show.
+ * text.h - making untrusted text safe to display.
  *
  * Names, labels, logs and engine messages are hostile: escape sequences, C1 controls, bidi
  * overrides (Unicode TR 36 and "Trojan Source", CVE-2021-42574), invalid UTF-8.  Nothing of that

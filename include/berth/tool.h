@@ -1,5 +1,5 @@
 /*
- * tool.h - custom tools: each call in a container of its own, which is gone afterwards.
+ * tool.h - custom tools: each call runs in its own container, which is removed afterwards.
  *
  * Three steps that can be taken apart, so that containers can be made ahead of demand:
  *   tool_box_make   create, start, compare the mounts, hand over secrets, lane ready

@@ -1,7 +1,7 @@
 /*
  * trace.h - BERTH_LOG=FILE[:room,...]: what berth says to the engine and to lanes, and its threads to each other.
  *
- * For who looks for a fault: one line for each request, answer, frame, command and event, appended to FILE (mode
+ * For debugging: one line for each request, answer, frame, command and event, appended to FILE (mode
  * 0600).  Masked are the values of Env, what has the name of a secret, header lines, credentials in URLs, and what
  * commands print is counted, not shown.  Everything is neutralised, ASCII and at most TRACE_LINE_MAX bytes long.
  *

@@ -1,5 +1,5 @@
 /*
- * undo.h - making a removed container anew.
+ * undo.h - recreating a removed container.
  *
  * What the engine knew of a container when it was removed is kept for UNDO_MS: its image, command, environment, limits,
  * networks and volumes, in the runtime directory (mode 0600).  What was written in its own file system is gone, and

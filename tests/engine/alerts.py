@@ -271,7 +271,7 @@ def _():
         f.write("hz: 1\nalerts:\n  - when: 'pids > 1'\n  - when: 'pids >'\n")
     for args in (["config", "check", "wrong.yaml"], ["--settings", "wrong.yaml", "ps"]):
         p = subprocess.run([BERTH, *args], capture_output=True, text=True, check=False)
-        assert p.returncode == 2 and 'wrong.yaml:4:11: in "when" at character 7 a value is missing' in p.stdout + p.stderr, p
+        assert p.returncode == 2 and 'wrong.yaml:4:11: in "when" at character 7: value missing' in p.stdout + p.stderr, p
 
 
 subprocess.run(["docker", "rm", "-f", *NAMES], check=False, capture_output=True)

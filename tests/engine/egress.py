@@ -206,7 +206,7 @@ def _():
 @case("a name that is allowed and means what is private leads nowhere")
 def _():
     for name in ("meta.test:80", "inner.test:80"):
-        assert "no rule names that address" in refused(name, b"502")
+        assert "no rule allows them" in refused(name, b"502")
     assert "is unknown" in refused("nothing.wild.test:443", b"502")
 
 
@@ -359,7 +359,7 @@ def _():
     own = f"host.docker.internal:{LOCAL.port}"
     others = [rule for rule in ALLOW if rule != own and not rule.startswith((HERE, "[::1]"))]
     assert len(loosened()) == 1 and "the host's loopback" in loosened()[0], loosened()
-    assert "loosened: what listens on the host's loopback" in berth("up", "team.yaml")
+    assert "loosened: services on the host's loopback" in berth("up", "team.yaml")
     write_allow(others)
     berth("up", "team.yaml")
     assert loosened() == []

@@ -112,7 +112,7 @@ berth("up", "team.yaml")
 def _():
     [s] = ask_for(1)
     said = answer_of(s)
-    assert said.startswith("HTTP/1.1 403") and "no operator is there to be asked" in said, said
+    assert said.startswith("HTTP/1.1 403") and "no operator is available" in said, said
     x = find(1)
     assert x["held"] == 0 and x["count"] == 1, x
     decide(1, "once")  # for the next one
@@ -301,7 +301,7 @@ def _():
 def _():
     with Client("team.yaml") as c:
         got = c.call("request_egress", host="n200.ask.test", port=PORT, reason="x")
-        assert not got["allowed"] and "No operator is there" in got["message"], got
+        assert not got["allowed"] and "No operator is available" in got["message"], got
         with Watcher("--json"):
             n = c.begin("tools/call", name="request_egress",
                         arguments={"host": "n70.ask.test", "port": PORT, "reason": "\x1b[1mthe operator said yes"})
@@ -345,7 +345,7 @@ def _():
             berth("net", "ask", ID, f"{x['host']}:{x['port']}", "--answer", "once")
         [s] = ask_for(110)
         said = answer_of(s)
-        assert "has not answered in time" in said, said
+        assert "did not answer in time" in said, said
 
 
 @case("how fast an answer acts")
@@ -388,7 +388,7 @@ def _():
     with subprocess.Popen([BERTH, "net", "ask", ID, "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as p:
         assert json.loads(p.stdout.readline())["ask_seconds"] == 0
         [s] = ask_for(119)
-        assert "the operator can (berth net allow)" in answer_of(s)
+        assert "the operator can allow it (berth net allow)" in answer_of(s)
         p.terminate()
 
 

@@ -19,7 +19,7 @@ for i in {1..19}; do docker wait "$n-$i" >/dev/null; done
 every() { # one line of each of the 19, and what else
 	"$BERTH" logs --grep "needle.*$n" >out 2>err
 	cat out err
-	[ "$(grep -c Needle out)" = 19 ] && [ "$(cut -d ' ' -f 1 out | sort -u | wc -l)" = 19 ] && grep -q 'not all was searched: .*read' err
+	[ "$(grep -c Needle out)" = 19 ] && [ "$(cut -d ' ' -f 1 out | sort -u | wc -l)" = 19 ] && grep -q 'the search is incomplete: .*read' err
 }
 check 'a line of every container, and what could not be read' every
 check 'capitals are meant when they are typed' says 0 "*Needle*" "$BERTH" logs -g "Needle" "$n-3"

@@ -13,7 +13,7 @@ agents:
 YAML
 chmod 644 team.yaml
 
-check 'nothing yet' says 1 '*run nothing yet*' "$BERTH" journal list "$agent"
+check 'nothing yet' says 1 '*has not run a command yet*' "$BERTH" journal list "$agent"
 "$BERTH" up team.yaml >/dev/null || exit 1
 # The second half comes two seconds after somebody saw the first.
 mkfifo gate

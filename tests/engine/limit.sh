@@ -35,7 +35,7 @@ is_refused() { # CODE WORDS ARG...
 	limit "$@"
 	is $? "$code" && grep -q -- "$words" err && is "$(known $box)" "$before" && [ ! -s out.json ]
 }
-check "nothing to change is wrong usage" is_refused 2 "say what shall hold" $box
+check "nothing to change is wrong usage" is_refused 2 "give at least one of" $box
 check "too little memory too" is_refused 2 "--memory takes an amount from 6m" --memory 1m $box
 check "and no number" is_refused 2 "--cpus takes processors" --cpus 0x2 $box
 check "and half a process" is_refused 2 "--pids takes a number" --pids 1.5 $box

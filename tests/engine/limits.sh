@@ -33,13 +33,13 @@ case $VARIANT in
 asan | tsan) echo 'skip in a few megabytes: what a sanitizer keeps beside each byte counts, too' ;;
 *) check 'in a few megabytes' test "$(awk '/^Private/ {n += $2} END {print n}' "/proc/$first/smaps_rollup")" -le 4096 ;;
 esac
-check 'and another one does not' says 1 '*already keeps the limits*' "$BERTH" workspace keep
+check 'and another one does not' says 1 '*another keeper is already running*' "$BERTH" workspace keep
 check 'what holds is shown' says 0 '*1.0G, 10,000 files, counted; a breach is frozen*' "$BERTH" workspace show lim
 check 'and as JSON' fits workspace "$BERTH" workspace show lim --json
 check 'a limit that is none' says 2 '*--bytes takes*' "$BERTH" workspace limit lim --bytes much
 check 'files that are none' says 2 '*--files takes*' "$BERTH" workspace limit lim --files -1
 check 'an end that is none' says 2 '*freeze, warn, kill or refuse*' "$BERTH" workspace limit lim --on-breach stop
-check 'nothing asked' says 2 '*--bytes, --files or --on-breach*' "$BERTH" workspace limit lim
+check 'nothing asked' says 2 '*--bytes, --files and --on-breach*' "$BERTH" workspace limit lim
 check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace limit lim --bytes 20m
 check 'one of its own' says 0 'tasks/lim: 20M, 10,000 files*' "$BERTH" workspace limit lim --bytes 20m
 

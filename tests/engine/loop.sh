@@ -32,7 +32,7 @@ refused() { says 1 '*not mounted*' "$BERTH" workspace "$@"; }
 may_grow() { (($((16#$(sed -n 's/^CapEff:\t//p' /proc/self/status))) >> 24 & 1)); }
 room() { [ "$(stat -f -c '%b' "$box")" -gt "$1" ]; }
 
-check 'a project has none' says 2 '*--loop is of a task*' "$BERTH" workspace create project site --loop 20m
+check 'a project has none' says 2 '*--loop is for tasks only*' "$BERTH" workspace create project site --loop 20m
 check 'a size that is none' says 2 '*--loop takes a size*' "$BERTH" workspace create task box --loop 0
 check 'more than can be' says 2 '*up to 8T*' "$BERTH" workspace create task box --loop 100t
 # The tree may be closed to others, with the programs and the lists that sanitizers read.
@@ -84,7 +84,7 @@ else
 	check 'and all is as before' test "$(stat -c %s "$image")" = "$size"
 	check 'a smaller one is counted' says 0 '*10M*loop image*' "$BERTH" workspace limit box --bytes 10m
 fi
-check 'no size is none' says 2 '*has a size*' "$BERTH" workspace limit box --bytes none
+check 'no size is none' says 2 '*needs a size*' "$BERTH" workspace limit box --bytes none
 check 'more files than it can hold' says 4 '*at most * files and cannot*' "$BERTH" workspace limit box --files 100000000
 check 'are not said to be its limit' says 0 10000 say box 'd["limits"]["files"]'
 check 'more than the disk has' says 1 '*No space*' "$BERTH" workspace limit box --bytes 7t

@@ -153,9 +153,9 @@ rm -r .massgen run.yaml
 # As in MassGen's own examples: a token that may be missing, a login that is not here, a folder that MassGen makes.
 { echo agents: && agents a && echo 'orchestrator: {agent_temporary_workspace: temporary}'; } |
 	sed 's/command_line_execution_mode/command_line_docker_credentials: {mount: [gh_config], env_vars: [BERTH_NO_TOKEN]}, &/' >lent.yaml
-check 'check says what is not here' said 0 "goes without: .BERTH_NO_TOKEN, ~/.config/gh" config check lent.yaml
+check 'check says what is not here' said 0 "starts without: .BERTH_NO_TOKEN, ~/.config/gh" config check lent.yaml
 check 'the folder is missing' said 2 'agent_temporary_workspace .*up --create does' up lent.yaml
-check 'and is created' said 0 'warning: .*goes without: .BERTH_NO_TOKEN' up --create lent.yaml
+check 'and is created' said 0 'warning: .*starts without: .BERTH_NO_TOKEN' up --create lent.yaml
 check 'with what is there' writes a a
 check 'and down' said 0 "massgen-$p-a +down" down lent.yaml
 

@@ -48,7 +48,7 @@ check 'nor was one on the screen' sh -c '! grep -q opensesame seen.txt'
 before=$(sha256sum session.rec)
 "$BERTH" -H "$BERTH_TEST_ENGINE" --record session.rec --script session.script >/dev/null 2>says
 check 'a file that is there is not written over' test $? = 2 -a "$(sha256sum session.rec)" = "$before"
-check 'which is said' grep -q 'is there already' says
+check 'which is said' grep -q 'already exists' says
 "$BERTH" --record x.rec --replay session.rec >/dev/null 2>&1
 check 'one does not record a replay' test $? = 2 -a ! -e x.rec
 "$BERTH" --record x.rec ps >/dev/null 2>&1

@@ -211,7 +211,7 @@ def _():
 def _():
     for path in ("packed", "part"):
         got = ask("/openai/v1/" + path)
-        assert got.startswith(b"HTTP/1.1 502 ") and b"would not be found" in got and KEY[:9].encode() not in got, got
+        assert got.startswith(b"HTTP/1.1 502 ") and b"could not be masked" in got and KEY[:9].encode() not in got, got
 
 
 @case("events come when they are sent")
@@ -393,9 +393,9 @@ def _():
 def _():
     for kwargs, word in (({"secrets": "secrets: [MODEL],"}, "handed over"), ({"secrets": "secrets: [OTHER],"}, "handed over"),
                          ({"secrets": f"env: {{X: '{KEY}'}},"}, "handed over"), ({"secrets": "credentials: {env: [ROUTE_KEY]},"}, "handed over"),
-                         ({"route": {"header": "Authorization: Bearer x"}}, "not a header with a key"),
+                         ({"route": {"header": "Authorization: Bearer x"}}, "not a valid header"),
                          ({"route": {"header": "Authorization: ${secret:NONE}"}}, "not declared"),
-                         ({"route": {"to": "http://api.test"}}, "in the clear"), ({"route": {"to": "https://u@api.test"}}, "user"),
+                         ({"route": {"to": "http://api.test"}}, "unencrypted"), ({"route": {"to": "https://u@api.test"}}, "user"),
                          ({"route": {"to": "https://api.test/v1"}}, "without a path"), ({"route": {"allow": ["GET v1"]}}, "METHOD /path"),
                          ({"route": {"allow": ["GET /v1/../x"]}}, "METHOD /path"), ({"route": {"env": ["a b"]}}, "variable")):
         write_route(**kwargs)

@@ -62,11 +62,11 @@ def _():
 @case("secrets and sudo do not go in: refused before anything is made")
 def _():
     write_team("runtime: runsc, secrets: [k]", "secrets: {k: {env: HOME}}\n")
-    assert "into which berth hands no secrets" in berth("up", "team.yaml", code=2)
+    assert "supports neither secrets nor sudo" in berth("up", "team.yaml", code=2)
     write_team("runtime: runsc, sudo: true")
     assert "no sudo" in berth("up", "team.yaml", code=2)
     write_team("runtime: runsc", pids=64)
-    assert "pids: 64 is too few for its runtime runsc" in berth("up", "team.yaml", code=2)
+    assert "pids: 64 is too low for its runtime runsc" in berth("up", "team.yaml", code=2)
     assert not [c for c in json.loads(berth("ps", "--json", "--all"))["containers"] if c["name"] == BOX]
 
 
@@ -132,7 +132,7 @@ def _():
 
 @case("a port is opened over a lane, and it has none: refused in a sentence")
 def _():
-    assert "has no lane, and its ports are opened over that" in berth("port", "open", ID, "3000", code=4)
+    assert "has no lane, which opening ports needs" in berth("port", "open", ID, "3000", code=4)
 
 
 @case("statistics come from its cgroup")
@@ -175,7 +175,7 @@ def _():
 def _():
     write_team("runtime: runsc", "custom_tools:\n  t: {type: docker, image: 'box:1', command: [echo], isolation: {runtime: runsc}}\n")
     p = subprocess.run([BERTH, "-c", "team.yaml", "tool", "run", "t"], capture_output=True, text=True, timeout=60, check=False)
-    assert p.returncode == 125 and "the tool t: its runtime runsc has a kernel of its own" in p.stderr, p
+    assert p.returncode == 125 and "the tool t: its runtime runsc provides its own kernel" in p.stderr, p
 
 
 @case("down leaves nothing of it")

@@ -55,7 +55,7 @@ many() {
 check 'six at once' many
 check 'still three stay' stay 3
 rm -rf "$TMPDIR/aside" && mv "$XDG_DATA_HOME/berth/checkpoints/tasks/save" aside && : >"$XDG_DATA_HOME/berth/checkpoints/tasks/save"
-check 'where none can be made nothing runs' says 125 '*not run*no checkpoint of tasks/save could be made*' run 'echo 8 >a'
+check 'where none can be made nothing runs' says 125 '*not run*no checkpoint of tasks/save could be created*' run 'echo 8 >a'
 check 'it did not' grep -qx 6 "$files/a"
 rm "$XDG_DATA_HOME/berth/checkpoints/tasks/save" && mv aside "$XDG_DATA_HOME/berth/checkpoints/tasks/save"
 # It lasts longer than the time after which a recorder leaves its intent to a child.

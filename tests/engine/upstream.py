@@ -177,8 +177,8 @@ def _():
     s, head = connect("evil.test:9")
     s.close()
     assert " 403 " in head, head
-    refused("inner.test:9", "no rule names that address")
-    refused("nowhere.test:9", "unknown here, and the upstream proxy is not trusted")
+    refused("inner.test:9", "no rule allows them")
+    refused("nowhere.test:9", "cannot be resolved here, and the upstream proxy is not trusted")
     assert not PROXY.asked, PROXY.asked
 
 
@@ -215,19 +215,19 @@ def _():
 
 @case("a proxy that refuses, lies, talks too much or goes is an answer, and holds up nobody")
 def _():
-    for answer, words in ((b"HTTP/1.1 403 no\r\nContent-Length: 4\r\n\r\nevil", "does not let far.test:9 pass (403)"),
-                          (b"HTTP/1.1 407 who\r\n\r\n", "wants another login (407)"), (b"HTTP/1.1 2000 x\r\n\r\n", "does not answer as one"),
-                          (b"SSH-2.0-x\r\n\r\n\r\n", "does not answer as one"), (b"HTTP/1.1 20\r\n\r\n", "does not answer as one"),
-                          (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 3000 + b"\r\n", "does not answer as one"), (b"", "does not answer as one"),
-                          (b"HTTP/1.1 200 OK\r\nA: b", "does not answer as one"), (b"\0" * 100, "does not answer as one")):
+    for answer, words in ((b"HTTP/1.1 403 no\r\nContent-Length: 4\r\n\r\nevil", "refused far.test:9 (403)"),
+                          (b"HTTP/1.1 407 who\r\n\r\n", "rejected the login (407)"), (b"HTTP/1.1 2000 x\r\n\r\n", "sent an invalid answer"),
+                          (b"SSH-2.0-x\r\n\r\n\r\n", "sent an invalid answer"), (b"HTTP/1.1 20\r\n\r\n", "sent an invalid answer"),
+                          (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 3000 + b"\r\n", "sent an invalid answer"), (b"", "sent an invalid answer"),
+                          (b"HTTP/1.1 200 OK\r\nA: b", "sent an invalid answer"), (b"\0" * 100, "sent an invalid answer")):
         PROXY.answer = answer
         refused("far.test:9", words)
     PROXY.answer = None
     passes("far.test:9")
     up(f"http://{HERE}:1")
-    refused("far.test:9", "upstream proxy, by which far.test:9 is reached, does not answer")
+    refused("far.test:9", "upstream proxy for far.test:9 does not answer")
     up("http://proxy.nowhere.test:3128")
-    refused("far.test:9", "upstream proxy, by which far.test:9 is reached, does not answer")
+    refused("far.test:9", "upstream proxy for far.test:9 does not answer")
 
 
 @case("a trusted one is given names, and knows those that this machine does not; what is private stays closed")
@@ -235,7 +235,7 @@ def _():
     up({"proxy": f"http://{HERE}:{PROXY.port}", "trusted": True})
     passes("far.test:9")
     passes("nowhere.test:9")
-    refused("inner.test:9", "no rule names that address")
+    refused("inner.test:9", "no rule allows them")
     assert [x.split()[1] for x in PROXY.asked] == ["far.test:9", "nowhere.test:9"], PROXY.asked
     assert f"http://{HERE}:{PROXY.port},trusted" in berth("net", "list", ID)
 
@@ -274,7 +274,7 @@ def _():
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: end_pid() not in (0, first) and say("GET http://evil.test/ HTTP/1.1\r\n\r\n"))
     PROXY.asked.clear()
-    refused("far.test:9", "login is missing; the operator has to run berth up")
+    refused("far.test:9", "is missing; the operator must run berth up")
     assert not PROXY.asked
     up({"proxy": f"http://{HERE}:{PROXY.port}", "login": "SHELL_LOGIN"}, UPSTREAM_LOGIN=LOGIN)
     passes("far.test:9")
@@ -284,15 +284,15 @@ def _():
 def _():
     good = f"http://{HERE}:{PROXY.port}"
     for upstream, words in (("https://proxy.test:3128", "is not an upstream proxy"), ("proxy.test:3128", "is not an upstream proxy"),
-                            ("http://proxy.test", "has no port"), ("http://u:p@proxy.test:3128", "no user stands in the address"),
-                            ("http://proxy.test:3128/x", "ends with its port"), ("http://proxy.test:3128,trusted", "ends with its port"),
-                            ("http://host.docker.internal:3128", "that this machine knows"), ({"trusted": True}, "upstream: is http://HOST:PORT"),
+                            ("http://proxy.test", "has no port"), ("http://u:p@proxy.test:3128", "the address must not contain a user"),
+                            ("http://proxy.test:3128/x", "needs a port"), ("http://proxy.test:3128,trusted", "needs a port"),
+                            ("http://host.docker.internal:3128", "that this machine can resolve"), ({"trusted": True}, "upstream: is http://HOST:PORT"),
                             ({"proxy": good, "login": "NOBODY"}, "secret NOBODY of the upstream proxy is not declared"), ([good], "expected")):
         said = up(upstream, code=2)
         assert words in said and "pass" not in said, (upstream, said)
     assert "handed over" in up({"proxy": good, "login": "LOGIN"}, code=2, options="secrets: [LOGIN],")
     said = up({"proxy": good, "login": "SHELL_LOGIN"}, code=2, UPSTREAM_LOGIN="no-colon-in-it")
-    assert "is not USER:PASSWORD" in said and "no-colon" not in said, said
+    assert "must have the form USER:PASSWORD" in said and "no-colon" not in said, said
 
 
 @case("without it everything is dialled from here again, and down leaves nothing")

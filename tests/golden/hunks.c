@@ -151,7 +151,7 @@ static void test_hunks_as_a_branch(void **state)
 	run_take_script(OPEN
 		"expect conflict m\nkey b\nexpect take as the branch\ntype no name\nkey Enter\n"
 		"wait branch no name\nwait 0 of 3 marked\nkey *\nkey A\nadvance 400\nkey y\n"
-		"wait no name of a branch\nwait 0 of 3 marked\nkey b\nkey C-u\ntype agent/one\n"
+		"wait not a name of a branch\nwait 0 of 3 marked\nkey b\nkey C-u\ntype agent/one\n"
 		"key Enter\nwait branch agent/one\nwait 0 of 3 marked\nrefuse conflict\nkey *\n"
 		"key A\nexpect as the branch agent/one\nexpect As a commit on HEAD\nadvance 400\n"
 		"key y\nwait branch agent/one is\nwait 0 of 3 marked\nkey b\nkey C-u\nkey Enter\n"

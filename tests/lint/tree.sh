@@ -14,9 +14,9 @@ report() {
 	fi
 }
 
-# What reads all sources must not be content with none.
+# Fail if the list of sources is empty.
 report "the sources are found" "$(sources '*.c' | grep -qx tui/main.c || echo "no tui/main.c among them")"
-# CMake looks for its presets beside CMakeLists.txt and nowhere else.
+# CMake only finds presets next to CMakeLists.txt.
 report "top level holds only what DESIGN names" "$(sources | cut -d / -f 1 | sort -u |
 	grep -vxE '\..*|CMakePresets\.json|CMakeLists\.txt|README\.md|include|backend|tui|bench|tests|themes|configs')"
 # A test of a whole room may list more cases than a room has code.

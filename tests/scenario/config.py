@@ -287,7 +287,7 @@ status, out, err = check(write("fits.yaml", """agents:
     context_paths: [{path: ./grant, permission: write, protected_paths: [deep]}]
 """))
 expect("what is protected inside of a grant passes", "could be swapped" not in out + err, out + err)
-expect("more cores than there are", "1000 CPUs are more than" in out and "of 80M it gets 50M" in out, out + err)
+expect("more cores than there are", "1000 CPUs are more than" in out and "80M was requested, it gets 50M" in out, out + err)
 
 # The file of a tool, and lines that set nothing.
 write("there.sh", "echo\n")
@@ -307,7 +307,7 @@ write("env", "A=1\n# B\n\nhunter2\n")
 status, doc = document("scripts.yaml")
 problems = {p["line"]: p["problem"] for p in doc["problems"]}
 expect("scripts that cannot be", status == 2 and sorted(problems) == [5, 6, 7, 8] and "missing.sh" in problems[5] and
-       ("chmod o+r" in problems[6] or os.geteuid() == 1000) and "can be written from inside" in problems[8], doc["problems"])
+       ("chmod o+r" in problems[6] or os.geteuid() == 1000) and "is writable from inside" in problems[8], doc["problems"])
 expect("one that can", any(m["target"] == "/tool/there.sh" and m["read_only"] and m["source"] == os.path.realpath("there.sh")
                            for m in doc["definitions"][1]["mounts"]), doc)
 expect("a line without =, by its number", any("env:4: this line is not NAME=value" in n for n in doc["definitions"][0]["notes"]) and

@@ -130,7 +130,7 @@ def a_label_is_no_ownership():
                           {"name": "role", "labels": {"berth.role": "tool"}}, {"name": "mine", "labels": made("mine", role="tool")}]) as fake:
         for name, *verb in (("claims", "stop"), ("forged", "start"), ("copied", "rm", "-f", "-y"), ("far", "kill"), ("role", "limit", "-m", "64m"),
                             ("claims", "restart"), ("claims", "pause")):
-            berth(*verb, name, fake=fake).fails_with(2, "did not make " + name, "--foreign")
+            berth(*verb, name, fake=fake).fails_with(2, "did not create " + name, "--foreign")
         assert not acts(fake), acts(fake)
         assert berth("stop", "mine", fake=fake).code == 0
 
@@ -149,7 +149,7 @@ def one_word_means_one_container():
             for verb in looks if word == "r1" else looks[:1]:
                 berth(*verb, word, fake=fake).fails_with(2, word + " means two containers", one, other)
             done = berth("exec", word, "--", "true", fake=fake)
-            assert done.code == 125 and (word == "cafe" or b"means two containers" in done.err), done.err
+            assert done.code == 125 and (word == "cafe" or b"is ambiguous" in done.err), done.err
         assert not acts(fake), acts(fake)
         table = berth("stats", "--no-stream", "aaaa", "cafe1", fake=fake).out.decode().splitlines()
         assert [line.split()[0] for line in table[1:]] == ["cafe1", "r1"], table
@@ -186,7 +186,7 @@ def two_lanes_of_one_agent():
             f.write(f"{name}\n{'ab' * 32}\ntwin\nFAKE:ENGN:0001\n5e55\n")
     try:
         done = berth("exec", "twin", "--", "true")
-        assert done.code == 125 and b"twin means two containers: give " in done.err, done.err
+        assert done.code == 125 and b"twin is ambiguous: use  " in done.err, done.err
         assert b"left" in done.err and b"right" in done.err, done.err
         berth("net", "list", "twin").fails_with(2, "twin means two containers", "left", "right")
     finally:

@@ -112,7 +112,7 @@ def history_put_aside():
     os.makedirs(os.path.dirname(home.ring), 0o700)
     with open(home.ring, "wb") as f:
         f.write(b"\x1b[31mnot a ring" * 1000)
-    home.history("one").fails_with(1, "holds no history")
+    home.history("one").fails_with(1, "is not a berth history file")
     with engine() as fake:
         done = berth("--script", home.script(FAST + "wait renamed\nkey H\nwait highest second\n"), fake=fake, env=home.env)
         assert done.code == 0, done.err.decode()

@@ -68,7 +68,7 @@ def hosts_without_any():
 def hosts_are_forgotten_by_name():
     with hosts(one=boxes("a")) as (_, options, env):
         assert berth(*options, "host", "forget", "one", env=env).code == 0
-        berth(*options, "host", "forget", "two", env=env).fails_with(1, "there is no host two")
+        berth(*options, "host", "forget", "two", env=env).fails_with(1, "unknown host two")
 
 
 @case

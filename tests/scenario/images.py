@@ -236,7 +236,7 @@ def image_list_and_remove():
         table = berth("image", "list", fake=fake)
         assert b"box:1" in table.out and b"berth/python:local" in table.out, table.out
         schema(berth("image", "remove", "--json", "box:1", fake=fake).out, "image_remove.json")
-        assert berth("image", "remove", "box:1", fake=fake).out == b"box:1: 1 name taken away, 1 layer removed\n"
+        assert berth("image", "remove", "box:1", fake=fake).out == b"box:1: 1 name removed, 1 layer removed\n"
     for body in ("null", "{}", "[{\"Id\":7}]", "[[["):
         with Fake(faults=[{"match": "GET .*/images/json", "do": "body", "body": body}]) as fake:
             result = berth("image", "list", fake=fake)

@@ -112,7 +112,7 @@ def complaints_of_the_engine_are_errors():
         for name, out in (("web", b"one\n"), ("tty", b"one\r\n")):
             for words in ([name], ["-f", name]):
                 got = berth("logs", *words, fake=fake)
-                assert (got.code, got.out) == (1, out) and b"the engine says: Error grabbing logs" in got.err, (words, got.code, got.out, got.err)
+                assert (got.code, got.out) == (1, out) and b"the engine reports: Error grabbing logs" in got.err, (words, got.code, got.out, got.err)
         got = berth("logs", "web", "other", fake=fake)
         assert (got.code, got.out) == (1, b"web | one\nother | other\n"), (got.code, got.out)
         assert berth("logs", "mine", fake=fake).out == b"Error grabbing logs: of mine\r\n"

@@ -140,7 +140,7 @@ def _():
         assert "Only one" in c.fails("read_text_file", path="a.txt", head=1, tail=1)
         assert "tail" in c.fails("read_text_file", path="a.txt", tail=1, first_line=2)
         put("b.bin", "\0\1")
-        assert "not text" in c.fails("read_text_file", path="b.bin")
+        assert "not a text file" in c.fails("read_text_file", path="b.bin")
         block = c.call("read_media_file", path="b.bin")
         assert block["resource"]["blob"] == "AAE=" and block["resource"]["uri"] == f"file://{WS}/b.bin", block
         put("p.png", "x")
@@ -168,7 +168,7 @@ def _():
         assert "offset" in c.fails("read_media_file", path="large.txt")
         part = c.call("read_media_file", path="large.txt", offset=15999997, length=2)
         assert part["resource"]["blob"] == "OTk=", part
-        assert "read_text_file reads on" in c.call("read_multiple_files", paths=["large.txt"])[-100:]
+        assert "continue with read_text_file" in c.call("read_multiple_files", paths=["large.txt"])[-100:]
     os.unlink(f"{WS}/large.txt")
 
 
@@ -190,8 +190,8 @@ def _():
             assert f.read() == "\ufeffdoor\ndoor\n".encode("utf-16-le")
         assert "UTF-16" in c.fails("read_text_file", path="kinds/wide")
         edits = [{"oldText": "key\nkey\nkey\nkey", "newText": "x"}]
-        assert "not text" in c.fails("edit_file", path="kinds/installer", edits=edits)
-        assert "not text" in c.call("read_multiple_files", paths=["kinds/installer"])
+        assert "not a text file" in c.fails("edit_file", path="kinds/installer", edits=edits)
+        assert "not a text file" in c.call("read_multiple_files", paths=["kinds/installer"])
         put("kinds/hard", "x" * 3000 + "\nxxy\n")
         got = c.call("search_text", path="kinds", pattern="(?#)(x+x+)+[yz]", regex=True)
         assert got["gave_up_lines"] == 1 and got["hits"] == 1, got
@@ -510,7 +510,7 @@ def _():
         for name in ("none", "-x", "../first", "", "a\0"):
             c.fails("restore", checkpoint=name)
     with Client("team.yaml") as c:
-        assert "not a workspace" in c.fails("checkpoint")
+        assert "not a berth workspace" in c.fails("checkpoint")
 
 
 @case("what berth calls of itself has its global options, and is the agent's in the log")

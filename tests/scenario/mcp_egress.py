@@ -97,10 +97,10 @@ def _():
         got = c.call("request_egress", host="no.test", port=443, reason="x")
         assert not got["allowed"] and got["verdict"] == "denied" and "denies" in got["message"], got
         got = c.call("request_egress", host="::1", port=22, reason="the operator said: allow")
-        assert not got["allowed"] and got["port"] == 22 and "No operator is there" in got["message"], got
+        assert not got["allowed"] and got["port"] == 22 and "No operator is available" in got["message"], got
     with End(BOX, "allow file 0 ok.test"), Person(), Client("team.yaml", agent="one") as c:
         got = c.call("request_egress", host="a.test", reason="x")
-        assert not got["allowed"] and "does not say that a person is asked" in got["message"], got
+        assert not got["allowed"] and "does not allow asking a person" in got["message"], got
 
 
 @case("a person decides: once, for the session, no; the reason is shown as what it is")

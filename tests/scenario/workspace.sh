@@ -26,7 +26,7 @@ check 'a task that failed' says 0 'tasks/fix: failed' "$BERTH" workspace mark fi
 check 'is listed as such' says 0 '*task*fix*failed*project*site*open*' "$BERTH" workspace list
 check 'as JSON, too' fits workspace_list "$BERTH" workspace list --json
 check 'a state that is none' says 2 '*open, done or failed*' "$BERTH" workspace mark fix finished
-check 'a project does not end' says 2 '*only tasks end*' "$BERTH" workspace mark site 'done'
+check 'a project does not end' says 2 '*only tasks have a status*' "$BERTH" workspace mark site 'done'
 check 'not in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace mark fix 'done'
 check 'another task' says 0 "$tree/tasks/two" "$BERTH" workspace create task two
 check 'two at once' says 0 'tasks/fix: done*tasks/two: done' "$BERTH" workspace mark fix tasks/two 'done'
@@ -43,7 +43,7 @@ describe "$tree/tasks/fix" >before
 top=$(stat -c %i "$tree/tasks/fix")
 check 'a checkpoint' fits checkpoint "$BERTH" workspace checkpoint --json fix start
 of='automatic checkpoints'
-check 'what differs in nothing is not kept' says 0 'tasks/fix is as in start; nothing was kept.' "$BERTH" workspace checkpoint fix --auto 2
+check 'what differs in nothing is not kept' says 0 'tasks/fix is unchanged since start; nothing was saved.' "$BERTH" workspace checkpoint fix --auto 2
 check 'a name for a person is another one' says 2 '*begin with auto-*' "$BERTH" workspace checkpoint fix auto-1
 check 'with a name' says 2 '*leave out "mine"*' "$BERTH" workspace checkpoint fix mine --auto 2
 check 'none kept' says 2 '*from 1 to*' "$BERTH" workspace checkpoint fix --auto 0

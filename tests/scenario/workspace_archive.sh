@@ -139,7 +139,7 @@ if mkdir small && mount -t tmpfs -o size=700k,nr_inodes=400 none small 2>err; th
 	tree=$XDG_DATA_HOME/berth/workspaces
 	"$BERTH" workspace create task big >out
 	head -c 400000 /dev/urandom >"$tree/tasks/big/noise"
-	check 'no room' says 1 '*there is no room for the archive of big; nothing was changed*' "$BERTH" workspace archive big
+	check 'no room' says 1 '*not enough space for the archive of big; nothing was changed*' "$BERTH" workspace archive big
 	check 'all is there' test "$(stat -c %s "$tree/tasks/big/noise")" = 400000 -a -z "$(ls -A "$tree/archives/tasks")"
 	umount small
 fi

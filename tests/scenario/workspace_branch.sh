@@ -52,7 +52,7 @@ check 'it is whole' git_in fsck --strict
 check 'a name that is taken' says 1 '*no branch was made: there is a branch of that name*' \
 	"$BERTH" workspace take site-1 src/a --into site --branch agent/one
 for name in 'a b' 'a..b' '../x' '-x' 'x.lock' '@{' '' 'HEAD' "$(printf 'a\033[31m')" "$(head -c 300 /dev/zero | tr '\0' x)"; do
-	check "no name of one: ${name:0:9}" says 2 '*no name of a branch*' "$BERTH" workspace take site-1 src/a --into site "--branch=$name"
+	check "no name of one: ${name:0:9}" says 2 '*not a name of a branch*' "$BERTH" workspace take site-1 src/a --into site "--branch=$name"
 done
 check 'with force what was in conflict' says 0 '*branch two is *' "$BERTH" workspace take site-1 src --into site --branch two --force
 check 'has it' test "$(git_in cat-file blob two:src/b)" = "$(cat "$fork/src/b")"

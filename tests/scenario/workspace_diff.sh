@@ -103,8 +103,8 @@ check 'as JSON' fits workspace_overlap "$BERTH" workspace overlap --json fix-1 f
 echo mine >"$tasks/fix/files/bin"
 check 'so does what was forked' says 0 'files/bin  tasks/fix changed, tasks/fix-1 changed*' \
 	"$BERTH" workspace overlap fix fix-1
-check 'another fork has another start' says 2 '*did not begin as the same*' "$BERTH" workspace overlap fix-1 fix-3
-check 'a task that is no fork has none' says 2 '*did not begin as the same*' "$BERTH" workspace overlap other fix
+check 'another fork has another start' says 2 '*have no common start*' "$BERTH" workspace overlap fix-1 fix-3
+check 'a task that is no fork has none' says 2 '*have no common start*' "$BERTH" workspace overlap other fix
 check 'with itself' says 2 '*named twice*' "$BERTH" workspace overlap fix-1 tasks/fix-1
 check 'the checkpoint of the start goes' says 0 '*dropped*' "$BERTH" workspace drop fix "$start"
 check 'the forks know it still' diff want <("$BERTH" workspace overlap fix-1 fix-2)
@@ -125,7 +125,7 @@ check 'it is the other side of an overlap' diff <(sed 's|tasks/fix-2|archives/&|
 	<("$BERTH" workspace overlap fix-1 archives/fix-2 | grep -v /h)
 "$BERTH" workspace archive --as old other >made
 check 'two archives' says 0 'removed  *output*, 0 changed, *' "$BERTH" workspace diff --stat archives/tasks/fix-2 archives/old files output
-check 'one that began with nothing' says 2 '*did not begin as the same*' "$BERTH" workspace overlap fix-1 archives/old
+check 'one that began with nothing' says 2 '*have no common start*' "$BERTH" workspace overlap fix-1 archives/old
 check 'no such archive' says 1 '*no archive "none"*' "$BERTH" workspace diff archives/none fix-1
 check 'nor one that leads out' says 1 '*no archive*' "$BERTH" workspace diff archives/../../x fix-1
 check 'nothing was made of it' test ! -e "$tasks/fix-2" -a "$(find "$archives/tasks" -type f | wc -l)" = 2
@@ -143,7 +143,7 @@ check 'it is the same' diff live <("$BERTH" workspace diff fix-1 fix-2 | grep -v
 "$BERTH" workspace unarchive --as other old >made
 
 rm -r "$tasks/fix-1" && "$BERTH" workspace create task fix-1 >made
-check 'another task of that name did not begin so' says 2 '*did not begin as the same*' \
+check 'another task of that name did not begin so' says 2 '*have no common start*' \
 	"$BERTH" workspace overlap fix-1 fix-2
 
 "$BERTH" workspace create project site >made || exit 1

@@ -50,7 +50,7 @@ check 'a secret at its end' says 4 '*secret   files/log:503318  likely a token*n
 	"$BERTH" workspace hand-over maker reader files/log
 truncate -s 1025M "$maker/holes"
 check 'one that is longer than is looked through' says 4 \
-	'*unchecked files/holes *only its first GiB*nothing was shared: 1 file of it could not be looked through*' \
+	'*unchecked files/holes *only its first GiB*nothing was shared: 1 file of it could not be scanned*' \
 	"$BERTH" workspace share maker files/holes --into datasets
 check 'as JSON' fits workspace_take "$BERTH" workspace take --json --dry-run maker files/holes --into site
 check 'a person may say so' says 0 '*unchecked files/holes*1 handed over*' "$BERTH" workspace hand-over --secrets maker reader files/holes
@@ -76,7 +76,7 @@ check 'killed in the middle' killed
 # On a disk that is full, before and while it is written.
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=20m none small 2>err; then
 	echo old >small/old
-	check 'no room' says 4 '*there is not enough room: * needed, * free*' "$BERTH" workspace take maker files --into "$PWD/small"
+	check 'no room' says 4 '*not enough space: * needed, * free*' "$BERTH" workspace take maker files --into "$PWD/small"
 	check 'nothing is left' test "$(ls -A small)" = old
 	rm "$maker/noise"
 	check 'what has room passes' says 0 '*2 taken*' "$BERTH" workspace take maker files --into "$PWD/small"

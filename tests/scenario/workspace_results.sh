@@ -29,11 +29,11 @@ check 'a path that leads out' says 4 '*is not a path in tasks/a*' "$BERTH" works
 check 'one through a link' says 4 '*is not a path in tasks/a*' "$BERTH" workspace put-result --path files/out a x
 check 'an absolute one' says 4 '*is not a path in tasks/a*' "$BERTH" workspace put-result --path /etc/passwd a x
 check 'one that is not there' says 1 '*is not a path in tasks/a*' "$BERTH" workspace put-result --path files/none a x
-check 'a name that is none' says 2 '*not a name of a result*' "$BERTH" workspace put-result a ../x 1
-check 'of a project' says 2 '*results are of tasks*' "$BERTH" workspace put-result site x 1
-check 'no text, or two' says 2 '*say one of*' "$BERTH" workspace put-result --path files a x 1
-check 'nothing at all' says 2 '*say one of*' "$BERTH" workspace put-result a x
-check 'a secret for all' says 4 '*likely to hold a secret*' "$BERTH" workspace put-result --shareable a key 'password = "abcDEF123456ghi"'
+check 'a name that is none' says 2 '*not a valid result name*' "$BERTH" workspace put-result a ../x 1
+check 'of a project' says 2 '*only tasks have results*' "$BERTH" workspace put-result site x 1
+check 'no text, or two' says 2 '*give one of*' "$BERTH" workspace put-result --path files a x 1
+check 'nothing at all' says 2 '*give one of*' "$BERTH" workspace put-result a x
+check 'a secret for all' says 4 '*probably contains a secret*' "$BERTH" workspace put-result --shareable a key 'password = "abcDEF123456ghi"'
 check 'too long' bash -c 'head -c 70000 /dev/zero | tr "\0" x | "$BERTH" workspace put-result --stdin a big; test $? != 0'
 check 'control characters reach no terminal' bash -c '
 	"$BERTH" workspace put-result a evil "$(printf "\033[31mred")" >made && ! "$BERTH" workspace results | grep -q "$(printf "\033")"'

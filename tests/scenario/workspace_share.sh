@@ -54,9 +54,9 @@ check 'the next builds on it' says 0 '*v4*' "$BERTH" workspace share --as v4 sit
 check 'with all of it' test -e "$now/templates/docs/in/b" -a -e "$now/configs/README.md"
 
 check 'a name twice' says 1 '*the version v1 of*already exists*' "$BERTH" workspace share --as v1 site docs --into templates
-check 'a name that leads out' says 2 '*not a name of a version*' "$BERTH" workspace share --as ../x site docs --into templates
+check 'a name that leads out' says 2 '*not a valid version name*' "$BERTH" workspace share --as ../x site docs --into templates
 check 'a kind that is none' says 2 '*is not a kind*' "$BERTH" workspace share site docs --into inter_task
-check 'nothing said' says 2 '*say one of*' "$BERTH" workspace share site docs
+check 'nothing said' says 2 '*give one of*' "$BERTH" workspace share site docs
 check 'a path that leads out' says 4 '*' "$BERTH" workspace share --as bad --remove templates/../../../tasks/old
 check 'what is not there' says 1 '*' "$BERTH" workspace share --as bad --remove templates/nothing
 check 'leaves no version' test ! -e "$tree/.versions/bad" -a ! -e "$tree/.versions/.new"
@@ -99,5 +99,5 @@ check 'as it was' says 0 '*shared@v2: sound*' "$BERTH" workspace verify
 printf x >>"$versions/.hashes/v2"
 check 'hashes that are damaged' says 1 '*v2*' "$BERTH" workspace verify
 rm "$versions/.hashes/v2"
-check 'one that is older than the hashes' says 0 '*shared@v2: no hashes were kept*' "$BERTH" workspace verify
+check 'one that is older than the hashes' says 0 '*shared@v2: no hashes were saved*' "$BERTH" workspace verify
 exit "$bad"

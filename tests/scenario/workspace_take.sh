@@ -51,7 +51,7 @@ check 'what was removed there stays' test -f "$site/README.md"
 check 'a second time there is nothing to do' says 0 '*0 taken, 4 the same already, 1 dropped' \
 	"$BERTH" workspace take site-1 . --into site
 rm "$site/src/a"
-check 'what the target has no more is a conflict' says 1 '*conflict src/a*not there any more*' \
+check 'what the target has no more is a conflict' says 1 '*conflict src/a*no longer exists*' \
 	"$BERTH" workspace take site-1 src/a --into site
 
 check 'without a target' says 2 '*--into*' "$BERTH" workspace take site-1 .
@@ -152,7 +152,7 @@ check 'a number that is none' says 2 '*is not a list of hunks*of 1 to 7*' take -
 check 'nor 0' says 2 '*is not a list of hunks*' take --hunks 0
 check 'an end that comes first' says 2 '*is not a list of hunks*' take --hunks 4-3
 check 'a huge one' says 2 '*is not a list of hunks*' take --hunks 1-99999999999999999999
-check 'none' says 2 '*which hunks*' take --hunks ''
+check 'none' says 2 '*a list of hunks*' take --hunks ''
 check 'both ways' says 2 '*not both*' take --patch --hunks 1
 check 'nobody is asked without a terminal' says 2 '*on a terminal*' take --patch
 check 'one of a file in conflict' says 1 '*conflict src/m*nothing was taken: 1 in conflict*' take --hunks 1,3

@@ -449,7 +449,7 @@ static void test_chosen_by_name(void **state)
 	assert_string_equal(KEPT(CLEAN_NETWORK, "n3"), "it is the engine's own");
 	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "v1"), "box"));
 	assert_string_equal(KEPT(CLEAN_VOLUME, "db-data"), "");
-	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "berth-home-box"), "session that goes on"));
+	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "berth-home-box"), "session that lasts"));
 	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "keep-me"), "protected"));
 	assert_non_null(strstr(KEPT(CLEAN_VOLUME, "theirs"), "another berth"));
 	c.state = CONTAINER_RUNNING;
@@ -523,7 +523,7 @@ static void test_ended_agent_of_a_session(void **state)
 	assert_int_equal(p.n, 1);
 	assert_null(p.item[0].keep);
 	assert_false(p.item[0].marked);
-	assert_non_null(strstr(p.item[0].why, "its session goes on"));
+	assert_non_null(strstr(p.item[0].why, "its session lasts"));
 	/* After `down` it is what is left of it. */
 	w.nsessions = 0;
 	p = plan_of(&w, false, NULL);

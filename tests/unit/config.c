@@ -178,11 +178,9 @@ static void bad_shapes(void **state)
 	refuse_config("\"\": 1\n", "t.yaml:1:1: found an empty key, expected `key: value`.");
 	refuse_config("a: !!python/object x\n",
 		"t.yaml:1:4: found the tag "
-		"\"tag:yaml.org,2002:python/object\", expected a plain "
-		"value: berth uses no tags.");
+		"\"tag:yaml.org,2002:python/object\", expected a plain value: tags are not supported.");
 	refuse_config("a: &a {x: 1}\nb:\n  <<: *a\n",
-		"t.yaml:3:3: found a merge key (<<), expected the "
-		"keys themselves: berth merges nothing.");
+		"t.yaml:3:3: found a merge key (<<), expected the keys themselves: merge keys are not supported.");
 	refuse_config("a: [1, 2\n",
 		"t.yaml:2:1: not valid YAML: did not find expected ',' or ']' "
 		"(while parsing a flow sequence that begins in line 1).");

@@ -95,12 +95,13 @@ static void test_refused(void **state)
 			"longer word in line 1"},
 		{"reimport os\n", "import os", "import sys", ERR_NOT_FOUND, "longer word"},
 		/* blanks that contradict each other, or cannot be told from those of the old lines */
-		{"if a:\n    b\n      c\n", "if a:\nb\nc", "x", ERR_NOT_FOUND, "other blanks"},
+		{"if a:\n    b\n      c\n", "if a:\nb\nc", "x", ERR_NOT_FOUND,
+			"leading whitespace"},
 		{"\tif a:\n\t\tb\n", "if a:\n    b", "if a:\n    if b:\n        c", ERR_REFUSED,
-			"cannot be told"},
-		{"a:\n  b:\n    c\n", "    b:\n      c", " d", ERR_REFUSED, "cannot be told"},
+			"cannot be derived"},
+		{"a:\n  b:\n    c\n", "    b:\n      c", " d", ERR_REFUSED, "cannot be derived"},
 		/* line ends that differ */
-		{"a\r\nb\nc\r\n", "a\r\nb\n", "x\n", ERR_REFUSED, "different ways"},
+		{"a\r\nb\nc\r\n", "a\r\nb\n", "x\n", ERR_REFUSED, "different line ends"},
 	};
 
 	(void)state;

@@ -92,7 +92,7 @@ static void test_urls(void **state)
 	expect_endpoint("unix://", NULL, "unix:///var/run/docker.sock|--host");
 	expect_endpoint(longest, NULL, fits);
 	expect_endpoint(over, NULL, "!longer than");
-	expect_endpoint("unix://a", NULL, "!begins with /");
+	expect_endpoint("unix://a", NULL, "!must begin with /");
 	expect_endpoint("tcp://h:1234", NULL, "tcp://h:1234|--host");
 	expect_endpoint("tcp://h:1234/", NULL, "tcp://h:1234|--host");
 	expect_endpoint("tcp://h", NULL, "tcp://h:2375|--host");
@@ -166,7 +166,7 @@ static void test_endpoint_order(void **state)
 	expect_endpoint(NULL, NULL, "unix:///two|context two (config.json)");
 	setenv("DOCKER_HOST", "npipe://h", 1);
 	expect_endpoint(NULL, NULL, "!DOCKER_HOST names npipe://h");
-	expect_endpoint(NULL, "three", "!no context three (asked for by --context three)");
+	expect_endpoint(NULL, "three", "!context three (from --context three)");
 }
 
 static void test_contexts(void **state)
@@ -175,7 +175,7 @@ static void test_contexts(void **state)
 
 	(void)state;
 	put_in_home(".docker/config.json", "{\"currentContext\":\"gone\"}");
-	expect_endpoint(NULL, NULL, "!no context gone");
+	expect_endpoint(NULL, NULL, "!context gone");
 	put_in_home(".docker/config.json", "{\"currentContext\": 7}");
 	make_context("cc", "empty", "", "");
 	expect_endpoint(NULL, "empty", "!names no Docker endpoint");

@@ -1,4 +1,4 @@
-/* errand.c - work off the loop's thread, and a system that gives no thread for it. */
+/* errand.c - blocking work on worker threads, also if no thread can be created. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

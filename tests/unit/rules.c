@@ -324,7 +324,7 @@ static void test_construct_named(void **state)
 		{"echo $[1<<2]", "$[...]"},
 		{"V='a[$(x)]'; ((V))", "((...))"},
 		{"echo $((V)) '$(x)'", "evaluates text again"},
-		{"$X y", "its name is only known when it runs"},
+		{"$X y", "its name is only known at run time"},
 		{"timeout $T ls", "several words"},
 	};
 	const char *const allow[] = {"ls.*", "echo.*"};

@@ -438,7 +438,7 @@ static void test_alerts(void **state)
 	assert_int_equal(s.alerts[1].quiet[1].from, 12 * 60 + 30);
 	settings_release(&s);
 	refuse_settings("hz: 1\nalerts:\n  - when: 'memry_percent > 90'\n",
-		"berth.yaml:3:11: in \"when\" at character 1 \"memry_percent\" is no column; nearest "
+		"berth.yaml:3:11: in \"when\" at character 1: unknown column \"memry_percent\"; nearest "
 		"known: \"memory_percent\".");
 	refuse_settings("alerts: [{bell: true}]",
 		"berth.yaml:1:10: an alert without \"when\", expected a condition such as "

@@ -51,9 +51,9 @@ static void test_attention(void **state)
 	a.last = &good;
 	a.pace = PACE_IDLE;
 	a.usual_ms = 125000;
-	assert_attention(&a, "idle, never longer than 2m05s so far");
+	assert_attention(&a, "idle; longest so far: 2m05s");
 	a.pace = PACE_BUSY;
-	assert_attention(&a, "busy, never longer than 2m05s so far");
+	assert_attention(&a, "busy; longest so far: 2m05s");
 	a.last = &bad;
 	assert_attention(&a, "last command: exit 2");
 	a.restarted = true;

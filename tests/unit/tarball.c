@@ -345,7 +345,7 @@ static void test_tarball_full_disk(void **state)
 	assert_null(checkpoint_archive(root, full, &usual, &e));
 	assert_int_equal(e.sys, ENOSPC);
 	assert_non_null(
-		strstr(e.msg, "there is no room for the archive of t; nothing was changed"));
+		strstr(e.msg, "not enough space for the archive of t; nothing was changed"));
 }
 
 static void see_text(void *ctx, const char *path, const char *bytes, size_t n)
@@ -400,7 +400,7 @@ static void test_what_is_read_back(void **state)
 		&(struct checkpoint_archiving){.name = "t", .look = turn_bit, .ctx = &d}, &e));
 	assert_true(d.turned);
 	assert_int_equal(e.kind, ERR_FAILED);
-	assert_non_null(strstr(e.msg, "the archive of t is not what was written"));
+	assert_non_null(strstr(e.msg, "the archive of t does not read back as written"));
 }
 
 /* The same bytes in other pieces are the same; with one bit turned, or under another key, they are not. */

@@ -546,9 +546,9 @@ static void test_berth_wrong(void **state)
 	(void)state;
 	refuse_team("agents: {a: {workspace: w, memroy: 2g}}\n", "did you mean");
 	refuse_team("agents: {a: {role: x}}\n", "needs workspace:");
-	refuse_team("agents: {a: {workspace: 'task:'}}\n", "names no workspace");
-	refuse_team("agents: {a: {workspace: 'task:../x'}}\n", "names no workspace");
-	refuse_team("agents: {a: {workspace: 'project:.x'}}\n", "names no workspace");
+	refuse_team("agents: {a: {workspace: 'task:'}}\n", "is not a valid workspace");
+	refuse_team("agents: {a: {workspace: 'task:../x'}}\n", "is not a valid workspace");
+	refuse_team("agents: {a: {workspace: 'project:.x'}}\n", "is not a valid workspace");
 	refuse_team("agents: {a: {workspace: [x]}}\n", "task:ID");
 	refuse_team("agents: {a: {workspace: w, memory: 1k}}\n", "expected an amount");
 	refuse_team("agents: {a: {workspace: w, cpus: -1}}\n", "t:1:");
@@ -573,10 +573,10 @@ static void test_berth_wrong(void **state)
 		"is always TLS");
 	refuse_team(
 		"agents: {a: {workspace: w, network: {allow: [{host: \"10.0.0.1:1\", tls: true}]}}}\n",
-		"TLS names no address");
+		"TLS does not name addresses");
 	refuse_team(
 		"agents: {a: {workspace: w, network: {deny: [{host: \"a.org:1\", tls: true}]}}}\n",
-		"denied in every way");
+		"applies to every protocol");
 	refuse_team("agents: {a: {workspace: w, network: {allow: [a.org, [b.org]]}}}\n",
 		"expected a word");
 	refuse_team("agents: {a: {workspace: w, checkpoints: {every: command}}}\n",
@@ -598,7 +598,7 @@ static void test_berth_wrong(void **state)
 	refuse_team(
 		"agents: {a: {workspace: w, ports: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}}\n",
 		"at most 16");
-	refuse_team("agents: {a: {workspace: w, network: host, ports: [80]}}\n", "open already");
+	refuse_team("agents: {a: {workspace: w, network: host, ports: [80]}}\n", "already open");
 	refuse_team("custom_tools: {t: {type: docker, script: x}}\n", "needs image:");
 	refuse_team("custom_tools: {t: {type: docker, image: i}}\n",
 		"needs either script: or command:");

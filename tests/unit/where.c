@@ -150,39 +150,38 @@ static void test_wrong_conditions(void **state)
 	char deep[WHERE_MAX], many[WHERE_MAX + 1];
 
 	(void)state;
-	refuse_condition("", WHERE_ALERT, "at character 1 a column is missing");
+	refuse_condition("", WHERE_ALERT, "at character 1: column missing");
 	refuse_condition("memry_percent > 1", WHERE_ALERT,
-		"at character 1 \"memry_percent\" is no column; nearest known: \"memory_percent\"");
-	refuse_condition("pids", WHERE_ALERT,
-		"at character 5 a comparison is missing: = != < <= > >= ~ or !~");
-	refuse_condition("pids >", WHERE_ALERT, "at character 7 a value is missing");
+		"at character 1: unknown column \"memry_percent\"; nearest known: \"memory_percent\"");
+	refuse_condition(
+		"pids", WHERE_ALERT, "at character 5: comparison missing: = != < <= > >= ~ or !~");
+	refuse_condition("pids >", WHERE_ALERT, "at character 7: value missing");
 	refuse_condition("pids > many", WHERE_ALERT,
-		"at character 1 \"pids\" is compared with a number, not \"many\"");
+		"at character 1: \"pids\" needs a number, not \"many\"");
 	refuse_condition("pids > 0x10", WHERE_ALERT,
-		"at character 1 \"pids\" is compared with a number, not \"0x10\"");
+		"at character 1: \"pids\" needs a number, not \"0x10\"");
 	refuse_condition("memory_bytes > 5%", WHERE_ALERT,
-		"at character 1 \"memory_bytes\" is compared with an amount such as 512m or 2g, not \"5%\"");
+		"at character 1: \"memory_bytes\" needs an amount such as 512m or 2g, not \"5%\"");
 	refuse_condition(
-		"pids ~ 3", WHERE_ALERT, "at character 1 \"pids\" is a number: ~ compares texts");
+		"pids ~ 3", WHERE_ALERT, "at character 1: \"pids\" is a number; ~ is for text");
 	refuse_condition("state > running", WHERE_ALERT,
-		"at character 1 \"state\" is a text: = != ~ and !~ compare it");
+		"at character 1: \"state\" is text; use = != ~ or !~");
 	refuse_condition(
-		"name = \"x", WHERE_ALERT, "the text that begins at character 8 has no end");
+		"name = \"x", WHERE_ALERT, "the quoted text at character 8 is not terminated");
 	refuse_condition("(pids > 1", WHERE_ALERT, "the parenthesis at character 1 is not closed");
-	refuse_condition(
-		"pids > 1 pids", WHERE_ALERT, "at character 10 \"pids\" does not belong to it");
-	refuse_condition("pids > 1 and", WHERE_ALERT, "at character 13 a column is missing");
+	refuse_condition("pids > 1 pids", WHERE_ALERT, "at character 10: unexpected \"pids\"");
+	refuse_condition("pids > 1 and", WHERE_ALERT, "at character 13: column missing");
 	refuse_condition("log = x", WHERE_ALERT,
-		"at character 1 \"log\" is compared by ~ or !~, with a regular expression");
+		"at character 1: \"log\" needs ~ or !~ and a regular expression");
 	refuse_condition("log ~ x for 3s", WHERE_ALERT,
-		"a line of log has no duration: take away \"for\" at character 9");
+		"a log line has no duration: remove \"for\" at character 9");
 	refuse_condition("pids > 1 for ever", WHERE_ALERT,
-		"after \"for\" at character 10 stands a span such as 30s, 5m or 2h, not \"ever\"");
-	refuse_condition("log ~ x", WHERE_FILTER, "\"log\" can be asked for in alerts only");
-	refuse_condition("pids > 1 for 3s", WHERE_FILTER, "\"for\" can stand in alerts only");
+		"\"for\" at character 10 needs a duration such as 30s, 5m or 2h, not \"ever\"");
+	refuse_condition("log ~ x", WHERE_FILTER, "\"log\" can only be used in alerts");
+	refuse_condition("pids > 1 for 3s", WHERE_FILTER, "\"for\" can only be used in alerts");
 	memset(deep, '(', 40);
 	strcpy(deep + 40, "pids > 1");
-	refuse_condition(deep, WHERE_ALERT, "a condition is at most 32 deep");
+	refuse_condition(deep, WHERE_ALERT, "a condition can be nested at most 32 levels");
 	memset(many, 'x', WHERE_MAX);
 	many[WHERE_MAX] = '\0';
 	refuse_condition(many, WHERE_ALERT, "a condition has at most 511 characters");

@@ -1,4 +1,4 @@
-/* acts.c - acts on containers: what policy would say, the dialog before them, the result after. */
+/* acts.c - actions on containers: policy check, dialog and result. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const struct {
 		"Processes are frozen where they are; memory stays in use.", false},
 	[ACT_UNPAUSE] = {"Unpause", "Unpaused", "Processes continue where they were.", false},
 	[ACT_KILL] = {"Kill", "Killed",
-		"SIGKILL at once: no time to save anything.\n"
+		"SIGKILL immediately: no time to save anything.\n"
 		"The container and its files are kept.",
 		true},
 	[ACT_REMOVE] = {"Remove", "Removed",

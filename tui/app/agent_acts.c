@@ -1,4 +1,4 @@
-/* agent_acts.c - acts on agents: what policy would say, and the dialog before them. */
+/* agent_acts.c - actions on agents: policy check and dialog. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* app.c - the UI loop: wait, take what came, act, paint once; the beginning and the end of it all. */
+/* app.c - the UI loop: waits for input, handles it, paints once; starts and ends the console. */
 #include "app/app.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * app.h - the UI loop and the view stack: poll(tty, backend, timer), one paint per wake at most.
+ * app.h - the UI loop and the view stack: poll(tty, backend, timer), at most one paint per wake-up.
  *
  * What views may ask of the app.  Thread: main.
  */

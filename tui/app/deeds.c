@@ -1,4 +1,4 @@
-/* deeds.c - what the app itself does: prompts, palette, save, copy, themes, quitting. */
+/* deeds.c - the app's own actions: prompts, palette, save, copy, themes, quitting. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

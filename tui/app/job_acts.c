@@ -1,4 +1,4 @@
-/* job_acts.c - jobs are stopped, by a dialog or at once. */
+/* job_acts.c - cancels jobs, with a dialog or immediately. */
 #include <stdio.h>
 
 #include <berth/clock.h>

@@ -1,4 +1,4 @@
-/* task.c - a command as a process: started, read, ended. */
+/* task.c - runs a command as a process and reads its output. */
 #include "app/task.h"
 
 #include <errno.h>

@@ -308,7 +308,7 @@ static void ask_transform(struct app *a, const struct task *t)
 	AUTO_FREE const char **item = NULL;
 	struct dialog_ask ask = {.title = "Replace text in files",
 		.where = "on this machine, as one batch: all of them or none",
-		.effect = "Files that changed since the diff are left, with everything else.",
+		.effect = "If a file has changed since the diff, nothing is changed.",
 		.verb = "Apply"};
 	size_t n = 0, cap = 0;
 

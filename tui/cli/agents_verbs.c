@@ -438,7 +438,7 @@ static int name_them(const struct cli *c, struct team *team, struct crew *crew,
 	if (every && c->argc)
 		return err_set(e, ERR_USAGE, "down takes FILE or --all, not both.");
 	if (!every && !c->argc)
-		return err_set(e, ERR_USAGE, "down needs FILE, or --all for every agent of yours.");
+		return err_set(e, ERR_USAGE, "down needs FILE, or --all for all of your agents.");
 	if (!every)
 		return name_file_agents(c, team, crew, all, n, e);
 	for (size_t i = 0; i < n; i++)
@@ -519,7 +519,7 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 	for (size_t i = 0; i < crew.n; i++)
 		tell_down(&crew.work[i]);
 	if (!crew.n && cli_flag(c, "all"))
-		puts("No agent of yours is up.");
+		puts("None of your agents is up.");
 	else if (!crew.n && !team.nagents)
 		printf("No agent of %s is up.\n", c->argv[0]);
 	rc = tell_failures(&crew);

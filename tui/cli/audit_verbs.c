@@ -1,4 +1,4 @@
-/* audit_verbs.c - `berth audit`: listing, checking and taking away the record of what was done. */
+/* audit_verbs.c - `berth audit`: lists, verifies and exports the audit log. */
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* become.c - one program of berth turns into another. */
+/* become.c - replaces this process by another program of berth. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* clean_verbs.c - `berth clean`: show the plan, ask or be told, carry it out. */
+/* clean_verbs.c - `berth clean`: shows the plan, asks for confirmation, carries it out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -153,7 +153,7 @@ static void print_sum(const struct work *w)
 	if (s->gone)
 		printf("; %zu already gone", s->gone);
 	if (s->skipped)
-		printf("; %zu changed meanwhile and were left alone", s->skipped);
+		printf("; %zu changed in the meantime and were left alone", s->skipped);
 	if (s->refused)
 		printf("; %zu refused", s->refused);
 	if (s->kept)

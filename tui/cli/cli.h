@@ -1,5 +1,5 @@
 /*
- * cli.h - the command line: one table of commands, one parser, one way to say what went wrong.
+ * cli.h - the command line: the table of commands, the parser and error reporting.
  *
  * commands.h holds the table; help, man page, completions and the parser all come from it.  A
  * command lives in a program: `berth` itself is a thin launcher that knows the table and starts the

@@ -12,16 +12,17 @@ static const struct cli_option globals[] = {
 	{'H', "host", "HOST",
 		"engine to talk to: unix://PATH, tcp://HOST:PORT, ssh://[USER@]HOST, or a name of hosts in berth.yaml"},
 	{0, "context", "CONTEXT", "docker context to take the engine from"},
-	{0, "all-contexts", NULL, "the engines of all docker contexts, beside those of berth.yaml"},
+	{0, "all-contexts", NULL,
+		"the engines of all docker contexts, in addition to those of berth.yaml"},
 	{0, "theme", "THEME", "colours: a shipped theme or the path of a theme file"},
-	{0, "read-only", NULL, "look at everything, change nothing"},
+	{0, "read-only", NULL, "refuse everything that changes something"},
 	{0, "ascii", NULL, "draw with ASCII only"},
 	{0, "script", "FILE", "run the console by a script, without a terminal"},
 	{0, "demo", "FILE",
 		"play a script on this terminal, read-only and at a pace that can be followed"},
 	{0, "record", "FILE", "write the session of the console to a new file, for a report"},
 	{0, "replay", "FILE",
-		"play such a file, without an engine; not on a terminal its pictures are printed"},
+		"replay such a file without an engine; without a terminal, print its screens"},
 	{0, "settings", "FILE", "read this instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
 	{'h', "help", NULL, "show help for a command"},
 	{'V', "version", NULL, "print the version"},
@@ -37,9 +38,9 @@ static const struct cli_option globals[] = {
 		0, "json", NULL, "one object per line" \
 	}
 
-#define ALL_HOSTS                                                                \
-	{                                                                        \
-		0, "all-hosts", NULL, "of all hosts of berth.yaml, side by side" \
+#define ALL_HOSTS                                                           \
+	{                                                                   \
+		0, "all-hosts", NULL, "of all hosts of berth.yaml together" \
 	}
 
 static const struct cli_option ps_options[] = {
@@ -65,9 +66,9 @@ static const struct cli_option host_list_options[] = {
 	{0},
 };
 
-#define FOREIGN                                                               \
-	{                                                                     \
-		0, "foreign", NULL, "also containers that berth did not make" \
+#define FOREIGN                                                                 \
+	{                                                                       \
+		0, "foreign", NULL, "also containers that berth did not create" \
 	}
 
 static const struct cli_option start_options[] = {
@@ -88,8 +89,8 @@ static const struct cli_option kill_options[] = {
 };
 
 static const struct cli_option limit_options[] = {
-	{'m', "memory", "SIZE", "of memory; swap with it, where they were one limit"},
-	{0, "cpus", "N", "processors, 1.5 for one and a half"},
+	{'m', "memory", "SIZE", "memory; also swap, if they had one limit"},
+	{0, "cpus", "N", "number of CPUs, such as 1.5"},
 	{0, "pids", "N", "processes and threads"},
 	FOREIGN,
 	JSON,
@@ -97,8 +98,8 @@ static const struct cli_option limit_options[] = {
 };
 
 static const struct cli_option remove_options[] = {
-	{'f', "force", NULL, "even if it is running: it is killed first"},
-	{'v', "volumes", NULL, "its anonymous volumes as well"},
+	{'f', "force", NULL, "kill it first if it is running"},
+	{'v', "volumes", NULL, "also remove its anonymous volumes"},
 	{'y', "yes", NULL, "do not ask"},
 	FOREIGN,
 	{0},
@@ -115,7 +116,7 @@ static const struct cli_option logs_options[] = {
 	{'t', "timestamps", NULL, "begin each line with its time"},
 	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago"},
 	{0, "until", "WHEN", "not after"},
-	{'g', "grep", "RE", "only lines that match, of all containers where none is named"},
+	{'g', "grep", "RE", "only matching lines; of all containers if none is named"},
 	{0, "filter", "KEY=VALUE", "of these, as for ps; repeatable"},
 	{'m', "max", "N", "with --grep: end after N lines (default: 10000)"},
 	{0, "json", NULL, "one object per line"},
@@ -126,8 +127,8 @@ static const struct cli_option history_options[] = {
 	{0, "all", NULL, "of all containers of an engine together"},
 	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago (default: 1h)"},
 	{0, "until", "WHEN", "not after (default: now)"},
-	{0, "step", "S", "seconds of a line (default: as fine as is kept, or fits 60 lines)"},
-	{0, "csv", NULL, "as comma-separated values, a line for each step that was seen"},
+	{0, "step", "S", "seconds per line (default: the finest that fits 60 lines)"},
+	{0, "csv", NULL, "as comma-separated values, a line per recorded step"},
 	JSON,
 	{0},
 };
@@ -157,7 +158,7 @@ static const struct cli_option report_options[] = {
 static const struct cli_option up_options[] = {
 	{0, "create", NULL, "create workspaces that do not exist"},
 	{0, "final", "AGENT",
-		"MassGen's final agent: alone of several it may write to context paths"},
+		"MassGen's final agent: the only one that may write to context paths"},
 	{0, "workspace", "[AGENT=]DIR",
 		"an agent's workspace in a MassGen run (default: in the newest); repeatable"},
 	{0, "replace", NULL,
@@ -167,14 +168,14 @@ static const struct cli_option up_options[] = {
 };
 
 static const struct cli_option down_options[] = {
-	{0, "all", NULL, "every agent of yours"},
+	{0, "all", NULL, "all of your agents"},
 	{'y', "yes", NULL, "with --all: do not ask"},
 	{0},
 };
 
 static const struct cli_option clean_options[] = {
 	{0, "foreign", NULL,
-		"include what berth did not make: exited containers, unused networks, "
+		"include things that berth did not create: exited containers, unused networks, "
 		"dangling images and anonymous volumes"},
 	{'n', "dry-run", NULL, "only show the plan"},
 	{0, "plan", "FILE", "carry out a saved plan (-: standard input)"},
@@ -185,9 +186,9 @@ static const struct cli_option clean_options[] = {
 };
 
 static const struct cli_option exec_options[] = {
-	{0, "timeout", "S", "kill it, and all that it started, after S seconds"},
+	{0, "timeout", "S", "kill it and all processes that it started after S seconds"},
 	{'t', "tty", NULL, "give it a terminal"},
-	{'i', "interactive", NULL, "pass standard input on, also when it is a terminal"},
+	{'i', "interactive", NULL, "pass standard input on, even if it is a terminal"},
 	{'w', "workdir", "DIR", "start it in this directory of the container"},
 	{'e', "env", "NAME=VALUE",
 		"set a variable; with NAME alone, to its value here; repeatable"},
@@ -203,8 +204,8 @@ static const struct cli_option tool_list_options[] = {
 
 static const struct cli_option tool_run_options[] = {
 	{0, "timeout", "S",
-		"kill it, and all that it started, after S seconds; at most the tool's own limit"},
-	{0, "workspace", "DIR", "workspace, for a tool whose definition leaves it open"},
+		"kill it and all processes that it started after S seconds; at most the tool's own limit"},
+	{0, "workspace", "DIR", "workspace, for a tool whose definition names none"},
 	JSON,
 	{0},
 };

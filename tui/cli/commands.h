@@ -81,23 +81,23 @@ static const struct cli_command image_verbs[] = {
 	{"list", "", 0, 0, IMAGE(cli_image_list), .needs = NEEDS_ENGINE,
 		.help = "print the images of the engine",
 		.about =
-			"Beside each the name by which `berth image build` knows it; a shipped image that is "
-			"not there yet is listed without an id.",
+			"Next to each is its name for `berth image build`; a shipped image that does not exist yet is listed without an id.",
 		.options = image_list_options, .schema = "berth.image_list/1"},
 	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
 		.help = "build a shipped image, or a directory",
 		.about =
-			"SHIPPED is shell, python, node, runtime or runtime-sudo.  Where mmdebstrap is installed "
-			"its base is made on this machine, and the build needs no registry.  DIR holds a "
-			"Dockerfile; what its .dockerignore names is not sent.  C-c ends the build.",
+			"SHIPPED is shell, python, node, runtime or runtime-sudo.  If mmdebstrap is "
+			"installed, its base is created on this machine and the build needs no registry.  "
+			"DIR contains a Dockerfile; files that match its .dockerignore are not sent.  C-c "
+			"cancels the build.",
 		.options = image_build_options, .schema = "berth.image/1"},
 	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull), .needs = NEEDS_ENGINE,
 		.help = "fetch an image from its registry",
 		.about = "Logins are those that `docker login` wrote into its configuration file.",
 		.options = image_options, .schema = "berth.image/1"},
 	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import), .needs = NEEDS_ENGINE,
-		.help = "make an image from a tar file",
-		.about = "FILE holds a root file system, as `docker export` writes it.",
+		.help = "create an image from a tar file",
+		.about = "FILE contains a root file system, as written by `docker export`.",
 		.options = image_options, .schema = "berth.image/1"},
 	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove), .needs = NEEDS_ENGINE,
 		.help = "remove an image", .options = image_remove_options,
@@ -123,7 +123,7 @@ static const struct cli_option audit_list_options[] = {
 };
 
 static const struct cli_option audit_verify_options[] = {
-	{0, "head", "HASH", "a head kept elsewhere must be a record of this log"},
+	{0, "head", "HASH", "a head saved elsewhere must be a record of this log"},
 	{0, "key", "KEY", "the log must begin with this public key"},
 	JSON,
 	{0},
@@ -152,29 +152,29 @@ static const struct cli_option net_log_options[] = {
 	{0},
 };
 
-#define NET_RULES                                                                                      \
-	"RULE is NAME, *.NAME (all below it, not itself), or either with :PORT; without a port, port " \
-	"443 and only TLS for that name; tls:// before it asks for that on another port, where else "  \
-	"anything may be spoken.  It takes effect with the next connection and lasts until "           \
-	"`berth down`; a denial outweighs any permission.  --save adds it to the list in the team "    \
-	"file, where nothing else changes."
+#define NET_RULES                                                                                           \
+	"RULE is NAME, *.NAME (all below it, not itself), or either with :PORT; without a port, port 443 "  \
+	"and only TLS for that name; tls:// before it requires TLS on another port, where any protocol is " \
+	"allowed otherwise.  It applies to new connections until `berth down`; a denial takes precedence. " \
+	"--save also adds it to the list in the team file."
 
 static const struct cli_option net_decide_options[] = {
 	{0, "save", NULL,
-		"also write it into the team file: that of -c, else the one the agent came up from"},
+		"also add it to the team file (that of -c, or the one of the last `berth up`)"},
 	{0},
 };
 
 static const struct cli_option net_ask_options[] = {
-	{0, "answer", "WORD", "decide on TARGET and end: once, session (until down) or deny"},
+	{0, "answer", "WORD", "decide on TARGET and exit: once, session (until down) or deny"},
 	{0, "json", NULL, "one JSON object a line: each queue that changed"},
-	{0, "list", NULL, "print what waits now and exit"},
+	{0, "list", NULL, "print the waiting requests and exit"},
 	{0},
 };
 
 static const struct cli_option port_open_options[] = {
-	{0, "address", "ADDRESS", "of this machine, where it listens (default: 127.0.0.1)"},
-	{0, "public", NULL, "ADDRESS may be another than loopback: others reach the server"},
+	{0, "address", "ADDRESS", "address of this machine to listen on (default: 127.0.0.1)"},
+	{0, "public", NULL,
+		"allow an ADDRESS other than loopback, so that others can reach the server"},
 	JSON,
 	{0},
 };
@@ -186,16 +186,16 @@ static const struct cli_option port_list_options[] = {
 
 static const struct cli_command host_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_host_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the hosts, whether they answer, and how fast",
+		.help = "print the hosts with their state and response time",
 		.about =
-			"Those of hosts in berth.yaml, with --all-contexts docker's contexts, and the engine that "
-			"would be talked to without a name.  All are asked at once; one that does not answer is "
+			"The hosts in berth.yaml, with --all-contexts those of docker's contexts, and the "
+			"default engine.  All are queried at the same time; one that does not answer is "
 			"listed with the reason.",
 		.options = host_list_options, .schema = "berth.hosts/1"},
 	{"forget", "NAME", 1, 1, CORE(cli_host_forget), .needs = NEEDS_SETTINGS,
-		.help = "close the connection to a host, and remove what berth keeps for it",
+		.help = "close the connection to a host and remove its saved data",
 		.about =
-			"What stands in berth.yaml stays: the next command that names it connects again."},
+			"The entry in berth.yaml stays: the next command that uses it connects again."},
 	{0},
 };
 
@@ -203,44 +203,44 @@ static const struct cli_command port_verbs[] = {
 	{"open", "AGENT PORT[:HOSTPORT]", 2, 2, CORE(cli_port_open),
 		.help = "reach a server in an agent's container from this machine",
 		.about =
-			"The server listens on its container's loopback, which needs no network, and is reached at "
-			"127.0.0.1:HOSTPORT here (PORT without one, any that is free for 0) until `berth port close` "
-			"or the container's end.  At most 16 of a container, and 256 connections.",
+			"The server listens on its container's loopback, which needs no network, and is "
+			"reached at 127.0.0.1:HOSTPORT here (default: PORT; 0: any free port) until "
+			"`berth port close` or the end of the container.  At most 16 ports of a "
+			"container, and 256 connections.",
 		.options = port_open_options, .schema = "berth.port/1"},
 	{"close", "AGENT PORT", 2, 2, CORE(cli_port_close),
-		.help = "close a port, and what is open through it"},
+		.help = "close a port and its connections"},
 	{"list", "[AGENT]", 0, 1, CORE(cli_port_list), .help = "print the ports that are open",
 		.about =
-			"A port is lost when what served it was killed, or its container was started again by the "
-			"engine: open it again, or close it.",
+			"A port is lost if the process that serves it was killed or the engine restarted its container: open it again or close it.",
 		.options = port_list_options, .schema = "berth.ports/1"},
 	{0},
 };
 
 static const struct cli_command net_verbs[] = {
 	{"list", "AGENT", 1, 1, CORE(cli_net_list), .help = "print the network rules of an agent",
-		.about = "Says where each comes from and how old it is.", .options = net_options,
+		.about = "Shows the origin and the age of each rule.", .options = net_options,
 		.schema = "berth.net_rules/1"},
 	{"allow", "AGENT RULE...", 2, 64, CORE(cli_net_decide), .needs = TAKES_TEAM,
 		.help = "let an agent reach a host", .about = NET_RULES,
 		.options = net_decide_options},
 	{"deny", "AGENT RULE...", 2, 64, CORE(cli_net_decide), .needs = TAKES_TEAM,
-		.help = "keep an agent from a host",
+		.help = "deny an agent access to a host",
 		.about = "Open connections to it are closed.  " NET_RULES,
 		.options = net_decide_options},
 	{"forget", "AGENT RULE...", 2, 64, CORE(cli_net_decide),
-		.help = "drop what was allowed or denied by hand",
+		.help = "remove rules that were added by hand",
 		.about = "Open connections that are no longer allowed are closed."},
 	{"ask", "[AGENT [TARGET]]", 0, 2, CORE(cli_net_ask), .help = "decide what agents may reach",
 		.about =
-			"For agents whose network: says ask: true.  While this (or a console) runs, their "
-			"connections to targets that no rule decides wait for an answer; a line of input "
-			"gives it: `a`, `s` or `x` and a number of the list, or `once`, `session` or `deny` "
-			"with AGENT and TARGET.  Whoever answers first decides.",
+			"For agents whose network: says ask: true.  While this (or a console) runs, "
+			"connections that no rule decides wait for an answer, given as a line of input: "
+			"`a`, `s` or `x` and a number of the list, or `once`, `session` or `deny` "
+			"with AGENT and TARGET.  The first answer counts.",
 		.options = net_ask_options, .schema = "berth.net_ask/1"},
 	{"test", "AGENT TARGET", 2, 2, CORE(cli_net_test),
 		.help = "show which rule decides on HOST[:PORT]",
-		.about = "No name is looked up and no connection is made.", .options = net_options,
+		.about = "No name is resolved and no connection is made.", .options = net_options,
 		.schema = "berth.net_test/1"},
 	{"log", "AGENT", 1, 1, CORE(cli_net_log), .help = "print the connections of an agent",
 		.about = "Allowed and refused, the newest last.", .options = net_log_options,
@@ -251,18 +251,19 @@ static const struct cli_command net_verbs[] = {
 	{0},
 };
 
-#define HELD_REMOVE                                                                                  \
-	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, " \
-	"elsewhere it needs --yes.  Each is looked at again right before it is removed: what a "     \
-	"container has, even a stopped one, and what is protected, stays, and then nothing is removed."
+#define HELD_REMOVE                                                                                         \
+	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, "        \
+	"elsewhere it needs --yes.  Each is checked again right before it is removed; if one is protected " \
+	"or used by a container, even a stopped one, nothing is removed."
 
 static const struct cli_command images_verbs[] = {
 	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the images of the engine and who uses them",
-		.about = "Also which of their bytes are in layers that other images have, too.",
+		.about =
+			"Also shows how many of their bytes are in layers shared with other images.",
 		.options = held_list_options, .schema = "berth.images/1"},
 	{"rm", "IMAGE...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove images by a plan", .about = HELD_REMOVE,
+		.help = "remove images after confirming a plan", .about = HELD_REMOVE,
 		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove images without a name that no container uses",
@@ -276,8 +277,9 @@ static const struct cli_command volumes_verbs[] = {
 		.help = "print the volumes of the engine and who uses them",
 		.options = held_list_options, .schema = "berth.volumes/1"},
 	{"rm", "VOLUME...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove volumes, with the files in them, by a plan", .about = HELD_REMOVE,
-		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+		.help = "remove volumes and their files after confirming a plan",
+		.about = HELD_REMOVE, .options = held_remove_options,
+		.schema = "berth.clean_plan/1 or berth.clean/1"},
 	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove anonymous volumes that no container uses",
 		.about = "The volumes that `berth clean --foreign` would remove.",
@@ -290,7 +292,7 @@ static const struct cli_command networks_verbs[] = {
 		.help = "print the networks of the engine, their addresses and members",
 		.options = held_list_options, .schema = "berth.networks/1"},
 	{"rm", "NETWORK...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove networks by a plan", .about = HELD_REMOVE,
+		.help = "remove networks after confirming a plan", .about = HELD_REMOVE,
 		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove networks that no container is in",
@@ -307,52 +309,54 @@ static const struct cli_option journal_list_options[] = {
 static const struct cli_option journal_cast_options[] = {
 	{'o', "out", "FILE", "write it there instead of to standard output"},
 	{0, "raw", NULL,
-		"with all that was printed: what an agent prints may then drive your terminal"},
+		"include all control sequences; an agent's output can then control your terminal"},
 	{0},
 };
 
 static const struct cli_command journal_verbs[] = {
 	{"list", "AGENT", 1, 1, CORE(cli_journal_list),
 		.help = "print what an agent ran, oldest first",
-		.about =
-			"As many commands as are kept (journal.commands of the settings), until `berth down`.  "
-			"AGENT may be its container.  `berth journal AGENT` is the same.",
+		.about = "The last commands (setting journal.commands), until `berth down`.  "
+			 "AGENT may be its container.  `berth journal AGENT` is the same.",
 		.options = journal_list_options, .schema = "berth.journal/1"},
 	{"cast", "AGENT [COMMAND]", 1, 2, CORE(cli_journal_cast),
-		.help = "write what an agent ran as an asciicast, to be played",
+		.help = "write the commands of an agent as an asciicast recording",
 		.about =
-			"COMMAND is a number of `berth journal list`; without it, all that are kept, at the "
-			"times at which they ran.  asciicast v2: `asciinema play FILE` plays it, and pauses "
-			"longer than 2 s are shortened.  Colours, cursor motion and erasing are kept; titles, "
-			"modes, strings and reports are taken out.  What a command had as its terminal is not "
-			"known: the recording is of 80 columns and 24 lines.",
+			"COMMAND is a number from `berth journal list`; without it, all saved commands "
+			"are written, at the times when they ran.  asciicast v2: `asciinema play FILE` "
+			"plays it, and pauses "
+			"longer than 2 s are shortened.  Colours, cursor motion and erasing are kept; "
+			"titles, modes, strings and reports are removed.  The size of the original "
+			"terminal is not known: the recording has 80 columns and 24 lines.",
 		.options = journal_cast_options},
 	{0},
 };
 
 static const struct cli_command audit_verbs[] = {
-	{"list", "", 0, 0, CORE(cli_audit_list), .help = "print what was done, oldest first",
-		.about = "Values of parameters that look like secrets are never written.",
+	{"list", "", 0, 0, CORE(cli_audit_list),
+		.help = "print the recorded operations, oldest first",
+		.about = "Parameter values that look like secrets are never recorded.",
 		.options = audit_list_options, .schema = "berth.audit/1"},
 	{"verify", "[FILE]", 0, 1, CORE(cli_audit_verify),
 		.help = "check that nothing was changed, removed or added",
 		.about =
-			"Without FILE this user's log, else a directory or a bundle.  Exits with 1 when "
-			"something is wrong, and says what and where.  What this cannot see: whoever holds the "
-			"account can rewrite what was recorded since the last checkpoint (the answer says how many "
-			"records that is), and a whole log replaced by another is only noticed with --head or --key.  Where retention removed what "
-			"these would be compared with, the answer is \"unproven\", not clean: of a pruned log keep "
-			"a newer head, and give --key only with it.",
+			"Checks this user's log, or FILE: a directory or a bundle.  On damage it reports "
+			"what and where, and exits with 1.  Not detectable: the account's owner can "
+			"rewrite records newer than the last checkpoint (their number is printed), and a "
+			"replaced log is only noticed with --head or --key.  If retention removed the "
+			"records to compare with, the answer is \"unproven\", not clean: for a pruned "
+			"log, save a newer head, and use --key only together with it.",
 		.options = audit_verify_options, .schema = "berth.audit_verify/1"},
 	{"export", "[FILE]", 0, 1, CORE(cli_audit_export),
 		.help = "write a bundle that can be checked on another machine, or the decisions in it",
 		.about =
-			"With --decisions one JSON object a line: what policy refused, rules of network that a "
-			"person made, approvals (each with its record's number and hash), and the last "
-			"connections of agents that are up; to FILE, which must not exist, or standard output.",
+			"With --decisions, one JSON object per line: refusals, network rules set by a "
+			"person, approvals (each with the number and hash of its record), and the last "
+			"connections of agents that are up; to FILE, which must not exist, or standard "
+			"output.",
 		.options = audit_export_options, .schema = "berth.decision/1"},
 	{"head", "", 0, 0, CORE(cli_audit_head),
-		.help = "print the hash of the newest record, to keep elsewhere",
+		.help = "print the hash of the newest record, to be saved elsewhere",
 		.options = audit_head_options, .schema = "berth.audit_head/1"},
 	{0},
 };
@@ -373,13 +377,14 @@ static const struct cli_command tool_verbs[] = {
 static const struct cli_command engine_verbs[] = {
 	{"start", "", 0, 0, CORE(cli_engine_start), .needs = NEEDS_ENGINE,
 		.help = "start a private engine and wait until it answers",
-		.about = "For machines where dockerd is installed but not running.  "
-			 "Everything it keeps is in the state directory; beside another "
-			 "engine it gets a network namespace of its own.  Needs root.  "
-			 "berth finds it by itself when no other engine runs."},
+		.about =
+			"For machines where dockerd is installed but not running.  "
+			"All its data is in the state directory; next to another engine it gets its own "
+			"network namespace.  Needs root.  berth finds it automatically when no other "
+			"engine runs."},
 	{"stop", "", 0, 0, CORE(cli_engine_stop), .needs = NEEDS_ENGINE,
 		.help = "stop the private engine and its containers",
-		.about = "Images and containers stay on the disk."},
+		.about = "Images and containers are not deleted."},
 	{"status", "", 0, 0, CORE(cli_engine_status), .needs = NEEDS_ENGINE,
 		.help = "show whether the private engine is running",
 		.about = "Exits with 0 when it answers, else with 1.", .options = status_options,
@@ -394,8 +399,7 @@ static const struct cli_option config_check_options[] = {
 };
 
 static const struct cli_command config_verbs[] = {
-	{"check", "FILE", 1, 1, CORE(cli_config_check),
-		.help = "report what is wrong in a configuration file",
+	{"check", "FILE", 1, 1, CORE(cli_config_check), .help = "check a configuration file",
 		.about =
 			"Settings (berth.yaml), themes, benchmark suites and team files (of berth or MassGen, "
 			"whose keys that mean nothing here are counted) are told apart by what is in them.  Every error that "
@@ -412,12 +416,12 @@ static const struct cli_command config_verbs[] = {
 #include "cli/commands_bench.h"
 
 static const struct cli_option mcp_options[] = {
-	{0, "agent", "ID", "whose server this is (default: the file's only agent)"},
+	{0, "agent", "ID", "agent to serve (default: the only agent of the file)"},
 	{0, "operator", NULL,
-		"for an assistant of yours: hosts, containers, logs, the audit log; read-only"},
+		"for your own assistant: hosts, containers, logs, the audit log; read-only"},
 	{0, "allow-changes", NULL,
-		"with --operator: it may ask for changes, each in an open console"},
-	{0, "tools", "GROUP,...", "only these: files, commands, tools, workspace"},
+		"with --operator: it may request changes, each confirmed in a console"},
+	{0, "tools", "GROUP,...", "only these groups: files, commands, tools, workspace"},
 	{0, "workspace", "DIR", "the workspace in a MassGen run (default: in the newest)"},
 	{0},
 };
@@ -431,10 +435,9 @@ static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print containers and their statistics once",
 		.about =
-			"Takes two samples 250 ms apart, so that CPU and rates are real.  Without --all only "
+			"Takes two samples 250 ms apart to compute CPU and rates.  Without --all only "
 			"running, paused and restarting containers are listed, or those in the states that "
-			"--filter state= names.  Where --filter is given several times, a row must fit one value of each "
-			"key, as with docker: name= is a "
+			"--filter state= names.  If --filter is given several times, a row must match one value of each key, as with docker: name= is a "
 			"regular expression that any part of the name may match, id= the beginning of an id, image= a "
 			"part of an image's name, state= (or status=) one of created, running, paused, restarting, "
 			"removing, exited and dead, health= one of starting, healthy, unhealthy and none.  Unknown "
@@ -443,9 +446,9 @@ static const struct cli_command commands[] = {
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the statistics of running containers, every second",
 		.about =
-			"CONTAINER is an id, a name, the beginning of an id, or an agent, looked for in this order; a word "
-			"that means two containers is an error.  Containers that are named are shown while they are "
-			"stopped, too (their state, and dashes), until the last of them is removed.",
+			"CONTAINER is an id, a name, the beginning of an id, or an agent, tried in this "
+			"order; an ambiguous name is an error.  Named containers are also shown while "
+			"they are stopped (their state, and dashes), until the last one is removed.",
 		.options = stats_options},
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
@@ -453,16 +456,16 @@ static const struct cli_command commands[] = {
 			"CONTAINER is a name, an id or its beginning, or an agent; of an agent what its commands "
 			"printed, as far as it is kept (`berth journal`).  WHEN, as every time on "
 			"berth's command line, is a date with or without a time of day (local, or with Z or "
-			"+02:00), seconds since 1970, or a duration such as 1h30m or 2d for that long ago.  What a container wrote "
-			"to stderr goes to stderr, in the order in which it came; on a terminal control "
-			"characters are made visible.  Several are merged by time; with -f lines are printed as "
-			"they come.  -f ends when the containers have ended or are removed; one that is started "
-			"again within two seconds, or by its restart policy, is followed on.  Of several, and with "
-			"--grep or --json, a line of more than 1 MiB is cut: that is said, and the exit code is 1.  "
+			"+02:00), seconds since 1970, or an age such as 1h30m or 2d.  A container's "
+			"stderr goes to stderr, in the original order; on a terminal control characters "
+			"are made visible.  Several logs are merged by time; with -f lines are printed as "
+			"they arrive.  -f ends when the containers have exited or are removed; one that "
+			"is restarted within two seconds, or by its restart policy, is still followed.  "
+			"With several containers, --grep or --json, lines over 1 MiB are truncated with a "
+			"warning, and the exit code is 1.  "
 			"With "
 			"--grep RE, a Perl regular expression (small letters match capitals, too; a leading ! "
-			"inverts), lines that match are printed as they are found, sixteen containers at a time, "
-			"and the exit code is 1 where there is none.",
+			"inverts), matching lines are printed as they are found, sixteen containers at a time; without a match the exit code is 1.",
 		.options = logs_options, .schema = "berth.log_line/1"},
 	{"inspect", "CONTAINER...", 1, -1, CORE(cli_inspect),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -471,33 +474,34 @@ static const struct cli_command commands[] = {
 		.help = "print the processes of a container"},
 	{"events", "[CONTAINER...]", 0, -1, CORE(cli_events),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print what happens on the engine, or to these containers, until C-c",
+		.help = "print events of the engine, or of these containers, until C-c",
 		.options = events_options, .schema = "berth.event/1"},
 	{"history", "[CONTAINER]", 0, 1, CORE(cli_history),
-		.help = "print what a container used over time, and what happened to it",
+		.help = "print the usage and the events of a container over time",
 		.about =
-			"CONTAINER is a name, or an agent; without one it lists what is kept.  While a console "
+			"CONTAINER is a name, or an agent; without one, the recorded containers are listed.  While a console "
 			"runs it keeps a value a second for ten minutes, one for ten seconds for six hours and "
 			"one for five minutes for thirty days of up to 192 containers, in a file of 62 MB in the "
-			"state directory.  While none does the keeper (`berth workspace keep`) keeps a value for ten "
-			"seconds of each agent.  What nobody saw is a gap.  A container that was "
-			"seen in fewer than ten samples is not kept.",
+			"state directory.  Otherwise the keeper (`berth workspace keep`) records one "
+			"value per ten seconds for each agent.  Times without a recorder are gaps.  A "
+			"container with fewer than ten samples is not recorded.",
 		.options = history_options, .schema = "berth.history/1 or berth.history_list/1"},
 	{"start", "CONTAINER...", 1, -1, CORE(cli_start), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "start containers", .options = start_options},
 	{"stop", "CONTAINER...", 1, -1, CORE(cli_stop), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop containers",
-		.about = "What berth did not make is only touched with --foreign.",
+		.about = "Containers that berth did not create need --foreign.",
 		.options = stop_options},
 	{"restart", "CONTAINER...", 1, -1, CORE(cli_restart),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop containers and start them again", .options = stop_options},
 	{"kill", "CONTAINER...", 1, -1, CORE(cli_kill), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "send a signal to containers, or kill them at once",
+		.help = "send a signal to containers (default: KILL)",
 		.about =
-			"CONTAINER is a name, an id or its beginning, or an agent.  The first process in it gets the "
-			"signal, and the log says which.  The init of an agent ends the container on TERM, INT and QUIT, "
-			"and passes HUP, USR1, USR2 and WINCH on to all that runs in it.",
+			"CONTAINER is a name, an id or its beginning, or an agent.  Its first process "
+			"gets the signal, which is recorded in the audit log.  The init process of an "
+			"agent ends the container on TERM, INT and QUIT, and forwards HUP, USR1, USR2 and "
+			"WINCH to all processes in it.",
 		.options = kill_options},
 	{"pause", "CONTAINER...", 1, -1, CORE(cli_pause_containers),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "pause containers",
@@ -506,11 +510,11 @@ static const struct cli_command commands[] = {
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "resume paused containers",
 		.options = start_options},
 	{"limit", "CONTAINER", 1, 1, CORE(cli_limit), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "change limits of a container that runs, and read them back",
+		.help = "change limits of a running container and verify them",
 		.about =
-			"Until it is made anew: an agent then has those of its file again, and differs from it "
-			"until then.  A memory limit below what is in use makes the kernel reclaim, or end "
-			"processes.  Exits with 1 where the kernel does not hold what was asked for.",
+			"They last until the container is recreated; until then an agent differs from its "
+			"team file.  A memory limit below current use makes the kernel reclaim memory or "
+			"kill processes.  Exits with 1 if the kernel does not enforce the requested limit.",
 		.options = limit_options, .schema = "berth.limit/1"},
 	{"rm", "CONTAINER...", 1, -1, CORE(cli_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",
@@ -521,29 +525,29 @@ static const struct cli_command commands[] = {
 	{"undo", "[CONTAINER]", 0, 1, CORE(cli_undo), .needs = NEEDS_SETTINGS,
 		.help = "list containers removed in the last 10 minutes, or recreate one",
 		.about =
-			"With the name, image, command, environment, limits, networks and volumes that it had when "
-			"berth removed it (rm, the console, clean); it runs if it ran.  What was written in its own "
-			"file system is gone, and so are anonymous volumes that were removed with it.  What berth "
-			"made is recreated by `berth up`.",
+			"It gets the name, image, command, environment, limits, networks and volumes that "
+			"it had when berth removed it (rm, the console, clean), and is started if it was "
+			"running.  Changes in its own file system and its removed anonymous volumes are "
+			"lost.  Agents are recreated by `berth up`.",
 		.options = undo_options, .schema = "berth.undo/1"},
 	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
-		.help = "check what works here, what does not, and how to fix it",
-		.about = "Exits with 1 when something that berth needs is missing.",
+		.help = "check the system and show how to fix problems",
+		.about = "Exits with 1 if a requirement of berth is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
-	{"net", "", .help = "what an agent without a network may reach, and what it did",
+	{"net", "", .help = "network rules and connections of agents without a network",
 		.verbs = net_verbs},
-	{"host", "", .help = "list the engines that are known by name", .verbs = host_verbs},
+	{"host", "", .help = "list the named engines", .verbs = host_verbs},
 	{"port", "", .help = "reach a server inside a container from this machine",
 		.verbs = port_verbs},
-	{"audit", "", .help = "list and check the record of what was done", .verbs = audit_verbs},
-	{"journal", "", .help = "what an agent ran, as a list or as a recording to play",
+	{"audit", "", .help = "list, check and export the audit log", .verbs = audit_verbs},
+	{"journal", "", .help = "commands of an agent, as a list or a recording",
 		.verbs = journal_verbs, .usual = "list"},
-	{"report", "", 0, 0, CORE(cli_report), .help = "write what happened as one HTML page",
+	{"report", "", 0, 0, CORE(cli_report), .help = "write a report as one HTML page",
 		.about =
-			"Agents, a time line of their commands, what was changed, decided, approved and refused, "
-			"and whether the audit log is unchanged; of agents that are up also what their last "
-			"commands printed and where they connected.  Without --since or --session: the last 24 "
-			"hours.  The page needs nothing else and runs no script.",
+			"Agents, a time line of their commands, changes, decisions, approvals and "
+			"refusals, and the state of the audit log; for agents that are up also the output "
+			"of their last commands and their connections.  Without --since or --session: the "
+			"last 24 hours.  The page is self-contained and has no scripts.",
 		.options = report_options},
 	{"up", "FILE", 1, 1, CORE(cli_up), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "create and start the agents of a team file",
@@ -556,78 +560,78 @@ static const struct cli_command commands[] = {
 	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop and remove the agents of a team file",
 		.about =
-			"Workspaces and home volumes stay.  With FILE everything that was brought up from "
-			"it, even if it has changed since, and what it names now.  --all asks on a "
+			"Workspaces and home volumes stay.  With FILE, everything that was brought up "
+			"from it, even if it has changed since, and the agents that it names now.  --all "
+			"asks on a "
 			"terminal; elsewhere it needs --yes.",
 		.options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove what dead processes and ended sessions left behind",
+		.help = "remove leftovers of dead processes and ended sessions",
 		.about = "Shows a plan of exact ids: containers, networks, volumes, "
 			 "images and files of berth's, each with its size, owner and "
 			 "reason, and what is protected and why.  On a terminal it asks "
 			 "for their number, elsewhere it prints the plan and exits with "
 			 "2.  Each item is checked again right before it is removed; "
-			 "what has changed is left alone.  What runs is stopped first.  "
-			 "An interrupted plan can be carried out again.  Homes of ended "
-			 "sessions are part of it; what is in use, and what another "
-			 "berth made, never is.",
+			 "changed items are left alone.  Running containers are stopped first.  An "
+			 "interrupted plan can be carried out again.  Homes of ended sessions are "
+			 "included; items in use or made by another berth never are.",
 		.options = clean_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{"exec", "AGENT -- CMD ARG...", 1, 1, EITHER(cli_exec, cli_exec_engine),
 		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
 		.about =
-			"AGENT is an agent, or the id, the name or the beginning of the id of a container; a word that "
-			"means two containers is an error, except that an agent with a lane on this machine is "
-			"always meant by its name, for then no engine is asked.  "
-			"Standard input is passed on unless it is a terminal; no command rule looks at it, "
-			"and it is not recorded.  Exits with the code of the "
+			"AGENT is an agent, or the id, the name or the beginning of the id of a "
+			"container; an ambiguous name is an error, but an agent with a lane on this "
+			"machine takes precedence, because no engine is queried then.  "
+			"Standard input is passed on unless it is a terminal; it is neither checked by "
+			"command rules nor recorded.  Exits with the code of the "
 			"command (128+n for a signal), with 124 when it timed out, 125 when berth itself "
-			"failed, 126 when it cannot be executed, 127 when it is not found.  When it ends, so "
-			"does everything it started.  The command rules are those that the agent was brought "
-			"up with, or with -c FILE those of the file.  A container that has no lane (one that "
+			"failed, 126 when it cannot be executed, 127 when it is not found.  When it "
+			"exits, all processes that it started are killed.  The command rules are those of "
+			"the last `berth up`, or with -c FILE those of the file.  A container that has no "
+			"lane (one that "
 			"berth did not make, or on another machine, by its name or id) is reached through "
-			"the engine: --json says which way was taken.  An agent's container that was "
+			"the engine: --json reports which way was used.  An agent's container that was "
 			"restarted by something other than berth (docker restart, a restart policy) runs "
-			"nothing until its mounts have been compared with the checked ones, which takes root "
-			"on the engine's machine, or `berth up` has checked it: 125.  Over the engine, all "
-			"that a command started is known for certain (\"tree\": \"whole\") where berth is "
-			"root on the engine's machine and the container has a shell; elsewhere what hides "
-			"from its parents and its environment may be missed (\"best effort\").",
+			"no command (exit code 125) until its mounts have been compared with the checked "
+			"ones, which takes root on the engine's machine, or until `berth up`.  Over the "
+			"engine, all processes of a command are known for certain (\"tree\": \"whole\") "
+			"where berth is "
+			"root on the engine's machine and the container has a shell; elsewhere a process "
+			"that hides from its parents and its environment may be missed (\"best effort\").",
 		.options = exec_options, .schema = "berth.exec/1"},
 	{"custom", "NAME CONTAINER", 2, 2, CORE(cli_custom), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "run a command of your own, from berth.yaml, for a container",
 		.about =
-			"What stands there as run: is a line for sh on this machine, with the container's fields in "
-			"its environment: BERTH_NAME, BERTH_ID, BERTH_IMAGE, BERTH_STATE, BERTH_AGENT, "
+			"run: is a line for sh on this machine, with the container's fields in its "
+			"environment: BERTH_NAME, BERTH_ID, BERTH_IMAGE, BERTH_STATE, BERTH_AGENT, "
 			"BERTH_SESSION, BERTH_ROLE, BERTH_PROJECT, BERTH_SERVICE, BERTH_PID, BERTH_PORTS, "
 			"BERTH_NETWORKS, and DOCKER_HOST for this engine; as exec: it is one for sh in the "
 			"container, as with `berth exec`.  Exits with the code of the command."},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
 	{"image", "", .help = "list, build, pull, import and remove images", .verbs = image_verbs},
-	{"images", "", .help = "list the engine's images, and remove some by a plan",
-		.verbs = images_verbs},
-	{"volumes", "", .help = "list the engine's volumes, and remove some by a plan",
-		.verbs = volumes_verbs},
-	{"networks", "", .help = "list the engine's networks, and remove some by a plan",
-		.verbs = networks_verbs},
+	{"images", "", .help = "list and remove images of the engine", .verbs = images_verbs},
+	{"volumes", "", .help = "list and remove volumes of the engine", .verbs = volumes_verbs},
+	{"networks", "", .help = "list and remove networks of the engine", .verbs = networks_verbs},
 	{"engine", "", .help = "start and stop a private engine", .verbs = engine_verbs},
 	{"config", "", .help = "check configuration files", .verbs = config_verbs},
 	{"files", "", .help = "read, write, search and copy many files at once",
 		.verbs = files_verbs},
-	{"workspace", "", .help = "make workspaces, keep checkpoints of them and go back",
+	{"workspace", "", .help = "create workspaces, save and restore checkpoints of them",
 		.verbs = workspace_verbs},
 	{"mcp", "", 0, 0, MCP(cli_mcp), .needs = NEEDS_SETTINGS | TAKES_TEAM,
 		.help = "serve an agent's tools to a client of the Model Context Protocol",
 		.about =
 			"JSON-RPC on standard input and output, for the agent that --agent names in the file "
 			"of -c.  It works on the files that the agent's container has, at the same paths and "
-			"as its user, runs commands in that container, and runs custom tools.  Permissions, "
-			"command rules, limits and the audit log are the same as for every other way in.  "
-			"The client starts it, and ends it by closing its standard input.  With --operator "
-			"it belongs to no agent: it reads what a console shows, for an assistant of yours.  "
-			"What its calls and their answers hold is bounded (mcp.memory in berth.yaml); beyond "
-			"that they wait or are refused.  An agent sees and runs the custom tools whose agents: "
+			"as its user, runs commands in that container, and runs custom tools.  "
+			"Permissions, command rules, limits and the audit log apply as everywhere else.  "
+			"The client starts it, and ends it by closing its standard input.  With "
+			"--operator it belongs to no agent: it reads what a console shows, for your own "
+			"assistant.  The memory of its calls and answers is bounded (mcp.memory in "
+			"berth.yaml); calls beyond that wait or are refused.  An agent sees and runs the "
+			"custom tools whose agents: "
 			"names it; of those without, the ones that work in its workspace or name none.  The size "
 			"and SHA-256 of a command's standard input are recorded if it comes with the call; no "
 			"command rule looks at it.",
@@ -638,7 +642,7 @@ static const struct cli_command commands[] = {
 		.help = "print the completions of a shell",
 		.about = "For example: source <(berth completion bash)", .words = shells},
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
-		.help = "print how the last of these words could go on, for shells"},
+		.help = "print completions of the last word, for shells"},
 	{"names", "containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks",
 		1, 1, CORE(cli_names), .needs = TAKES_TEAM,
 		.help = "print the names known on this machine", .words = name_kinds},

@@ -50,7 +50,7 @@ static const struct cli_option files_write_options[] = {
 	PROMISE,
 	{0, "create", NULL, "only create files that do not exist yet"},
 	{0, "parents", NULL, "create missing directories"},
-	{0, "partial", NULL, "go on when one cannot be written"},
+	{0, "partial", NULL, "continue if a file cannot be written"},
 	{0, "expect", "TOKEN", "only if the file is unchanged since it was read"},
 	{0, "mode", "OCTAL", "mode of new files"},
 	JSON,
@@ -119,7 +119,7 @@ static const struct cli_option files_move_options[] = {
 
 static const struct cli_option files_delete_options[] = {
 	ROOT,
-	{'r', "recursive", NULL, "directories and all that is in them"},
+	{'r', "recursive", NULL, "directories with their contents"},
 	JSON,
 	{0},
 };
@@ -127,8 +127,8 @@ static const struct cli_option files_delete_options[] = {
 static const struct cli_command files_verbs[] = {
 	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
 		.about =
-			"Contents are printed one after the other; with --json each with its version token.  What does "
-			"not fit (--max-bytes) is named, and the exit code is 1.",
+			"Contents are printed one after the other; with --json each with its version "
+			"token.  Files over --max-bytes are listed on stderr, and the exit code is 1.",
 		.options = files_read_options, .schema = "berth.files_read/1"},
 	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
 		.about =
@@ -140,7 +140,7 @@ static const struct cli_command files_verbs[] = {
 		.about =
 			"A --glob without a slash is of names, one with a slash of paths from DIR; {a,b} is either, and "
 			"!PATTERN leaves out.  A pattern that can match nothing is an error.  Ignore files are read as "
-			"git reads them, but nobody's own ones (core.excludesFile): what is listed depends on the tree "
+			"git reads them, but no user-specific ones (core.excludesFile): what is listed depends on the tree "
 			"alone.",
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
@@ -148,8 +148,8 @@ static const struct cli_command files_verbs[] = {
 		.about =
 			"Hidden and ignored files are skipped.  Binary files (a NUL byte in the first 8 KiB) are skipped, "
 			"too, and counted.  Of a file with a NUL byte further on, and of a binary file that is named, "
-			"only that it matches is printed.  Of a long line the part around the match is printed, with [...] where it "
-			"goes on.  Exits with 1 when nothing was found.",
+			"only the match is reported.  Of a long line the part around the match is "
+			"printed, with [...] for the rest.  Exits with 1 if nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
 	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3, FILES(cli_files_transform),
 		.help = "replace text in many files",
@@ -166,11 +166,12 @@ static const struct cli_command files_verbs[] = {
 		.options = files_copy_options, .schema = "berth.files_copy/1"},
 	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
 		.about =
-			"To another file system it is a copy; then what was copied goes, unless it changed meanwhile.  "
-			"What stays (that, sockets and devices) is said, and the exit code is 1.",
+			"To another file system the files are copied, then deleted at the source unless "
+			"they changed in the meantime.  Files that stay (these, sockets and devices) are "
+			"reported, and the exit code is 1.",
 		.options = files_move_options, .schema = "berth.files_move/1"},
 	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
-		.about = "Nothing that a symbolic link points to is touched.",
+		.about = "The targets of symbolic links are not touched.",
 		.options = files_delete_options, .schema = "berth.files_delete/1"},
 	{0},
 };

@@ -21,7 +21,7 @@ static int refuse_foreign(const struct cli *c, const struct container *const *ch
 	for (int i = 0; i < c->argc && !cli_flag(c, "foreign"); i++)
 		if (!agents_made(chosen[i]))
 			return err_set(e, ERR_USAGE,
-				"berth did not make %s: give --foreign to %s it anyway.",
+				"berth did not create %s: give --foreign to %s it anyway.",
 				text_clean(shown, sizeof shown, chosen[i]->name), c->command->name);
 	return 0;
 }

@@ -474,10 +474,10 @@ static bool report_left_out(uint64_t gave_up, uint64_t large, uint64_t errors, i
 	char files[FORMAT_MAX], lines[FORMAT_COUNTED_MAX];
 
 	if (gave_up)
-		fprintf(stderr, "berth: gave up on %s, left out: the pattern is too hard there.\n",
+		fprintf(stderr, "berth: skipped %s: the pattern exceeds its match limit there.\n",
 			format_counted(lines, gave_up, "line", "lines"));
 	if (large)
-		fprintf(stderr, "berth: %s files are too large and were left out.\n",
+		fprintf(stderr, "berth: %s files are too large and were skipped.\n",
 			format_count(files, large));
 	if (errors)
 		fprintf(stderr, "berth: %s files or directories could not be read%s%s.\n",

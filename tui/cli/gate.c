@@ -1,4 +1,4 @@
-/* gate.c - the policy that a command line stands under: settings, and --read-only over them. */
+/* gate.c - the policy of a command line: settings and --read-only. */
 #include "cli/gate.h"
 
 #include <berth/record.h>

@@ -1,4 +1,4 @@
-/* gate.h - the policy that a command line stands under, and what of it is not on record. */
+/* gate.h - the policy of a command line, and its unrecorded operations. */
 #ifndef CLI_GATE_H
 #define CLI_GATE_H
 

@@ -1,4 +1,4 @@
-/* help.c - `berth --help` and its kin, from the tables; the last word on stderr and stdout. */
+/* help.c - prints help from the tables, and reports errors on stderr. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

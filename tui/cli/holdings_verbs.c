@@ -243,7 +243,7 @@ static const struct holding *find_meant(const struct holdings *all, const char *
 	if (n == 1)
 		return found;
 	if (n)
-		err_set(e, ERR_USAGE, "%.80s means %zu %s; give an id.", word, n,
+		err_set(e, ERR_USAGE, "%.80s is ambiguous (%zu %s); use an id.", word, n,
 			holding_kind_name(all->kind));
 	else
 		err_set(e, ERR_NOT_FOUND, "There is no %s %.80s.", holding_kind_one(all->kind),

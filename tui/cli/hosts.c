@@ -210,7 +210,7 @@ int cli_host_forget(const struct cli *c, const struct settings *s, struct err *e
 	while (i < n && strcmp(hosts[i].name, c->argv[0]) != 0)
 		i++;
 	rc = i < n ? host_forget(hosts[i].endpoint, hosts[i].context, e)
-		   : err_set(e, ERR_NOT_FOUND, "there is no host %s: see `berth host list`.",
+		   : err_set(e, ERR_NOT_FOUND, "unknown host %s: see `berth host list`.",
 			     text_clean(shown, sizeof shown, c->argv[0]));
 	arena_release(&mem);
 	return rc;

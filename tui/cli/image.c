@@ -266,7 +266,7 @@ static int build_image(struct image_cli *x, struct err *e)
 			"(./%s is one).",
 			what, what);
 	if (!shipped && base)
-		return err_set(e, ERR_USAGE, "--base is for shipped images; %s is none.", what);
+		return err_set(e, ERR_USAGE, "--base is for shipped images; %s is not one.", what);
 	if (!shipped && !named && !strchr(what, '/') && access(what, F_OK))
 		return err_set(e, ERR_USAGE,
 			"there is no shipped image and no directory \"%s\", and no %s here to build it "
@@ -300,7 +300,7 @@ static int remove_one_image(struct image_cli *x, struct err *e)
 	if (images_remove(x->im, x->c->argv[0], cli_flag(x->c, "force"), &gone, e))
 		return -1;
 	if (!x->json) {
-		printf("%s: %zu name%s taken away, %zu layer%s removed\n", x->c->argv[0],
+		printf("%s: %zu name%s removed, %zu layer%s removed\n", x->c->argv[0],
 			gone.untagged, gone.untagged == 1 ? "" : "s", gone.deleted,
 			gone.deleted == 1 ? "" : "s");
 		return 0;

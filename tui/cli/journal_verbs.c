@@ -65,7 +65,8 @@ int cli_journal_list(const struct cli *c, const struct settings *s, struct err *
 	(void)s;
 	if (!n)
 		return err_set(e, ERR_NOT_FOUND,
-			"%.200s has run nothing yet, or its commands are not kept.", c->argv[0]);
+			"%.200s has not run a command yet, or its commands are not kept.",
+			c->argv[0]);
 	if (!cli_flag(c, "json")) {
 		for (size_t i = n; i--;)
 			print_journal_line(&all[i], cli_columns());

@@ -1,4 +1,4 @@
-/* kept.c - the file of what a person chose in the console. */
+/* kept.c - saves and loads the choices made in the console. */
 #include "cli/kept.h"
 
 #include <fcntl.h>

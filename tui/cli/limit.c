@@ -45,7 +45,7 @@ static int read_wanted_limits(const struct cli *c, struct container_limits *ret,
 
 	*ret = (struct container_limits){0};
 	if (!memory && !cpus && !pids)
-		return err_set(e, ERR_USAGE, "say what shall hold: --memory, --cpus or --pids.");
+		return err_set(e, ERR_USAGE, "give at least one of --memory, --cpus and --pids.");
 	if ((memory && read_limit_memory(memory, &ret->memory_bytes, e)) ||
 		(cpus &&
 			read_limit_number("cpus", cpus, LIMITS_CPUS_LEAST, 4096,
@@ -115,7 +115,7 @@ static int limit_chosen(const struct cli *c, const struct policy *policy,
 
 	if (!cli_flag(c, "foreign") && !agents_made(k))
 		return err_set(e, ERR_USAGE,
-			"berth did not make %s: give --foreign to limit it all the same.",
+			"berth did not create %s: give --foreign to limit it anyway.",
 			text_clean(name, sizeof name, k->name));
 	if (limits_set(&change, &now, &kernel, e))
 		return -1;

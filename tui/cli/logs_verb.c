@@ -391,13 +391,13 @@ static int end_of_search(const struct log_print *p)
 
 	fflush(stdout);
 	if (p->found >= p->most)
-		fprintf(stderr, "berth: ended after %zu lines; --max takes more.\n", p->found);
+		fprintf(stderr, "berth: stopped after %zu lines; raise it with --max.\n", p->found);
 	if (p->unread.kind)
-		fprintf(stderr, "berth: not all was searched: %s\n",
+		fprintf(stderr, "berth: the search is incomplete: %s\n",
 			text_clean(why, sizeof why, p->unread.msg));
 	if (p->cut) {
 		tell_cut(p, &cut);
-		fprintf(stderr, "berth: not all was searched: %s\n", cut.msg);
+		fprintf(stderr, "berth: the search is incomplete: %s\n", cut.msg);
 	}
 	return cli_finish() ? 1 : !p->found;
 }

@@ -175,7 +175,7 @@ static int print_processes(struct look *l, struct err *e)
 		poll(&p, 1, 100);
 	}
 	return err_set(e, ERR_FAILED,
-		"%s has no process: it does not run, or the engine did not say.",
+		"%s has no process: it is not running, or the engine did not report it.",
 		l->chosen[0]->name);
 }
 

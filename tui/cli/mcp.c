@@ -45,8 +45,7 @@ static int parse_groups(const char *text, unsigned *ret, struct err *e)
 			i++;
 		if (i == COUNT(known))
 			return err_set(e, ERR_USAGE,
-				"--tools takes files, commands, tools and workspace, with commas between; "
-				"\"%.*s\" is none of them.",
+				"--tools takes a comma-separated list of files, commands, tools and workspace, not \"%.*s\".",
 				(int)(n < 40 ? n : 40), text);
 		*ret |= known[i].group;
 		text += n + (text[n] == ',');
@@ -70,8 +69,8 @@ static const struct agent_def *choose_agent(
 			t->file, id ? " " : "", id ? id : ""));
 	if (!id)
 		return err_null(err_set(e, ERR_USAGE,
-			"%s defines %zu agents; say which one this server is for: --agent ID.",
-			t->file, t->nagents));
+			"%s defines %zu agents; choose one for this server: --agent ID.", t->file,
+			t->nagents));
 	a = team_agent(t, id);
 	return a ? a
 		 : err_null(err_set(e, ERR_USAGE, "%s defines no agent called `%s`.", t->file, id));

@@ -162,7 +162,7 @@ static int forget_rule(struct rule_book *b, const char *text, struct err *e)
 			  "%s comes from the team file: change it there and run berth up, or `berth net deny` "
 			  "it",
 			  text)
-		: err_set(e, ERR_NOT_FOUND, "%s has no rule %s; `berth net list` names them",
+		: err_set(e, ERR_NOT_FOUND, "%s has no rule %s; `berth net list` lists them",
 			  b->name, text);
 }
 
@@ -213,7 +213,7 @@ static int find_saving_file(struct deciding_rules *d, struct err *e)
 			file = all[i].file;
 	if (!file || !*file)
 		return err_set(e, ERR_USAGE,
-			"it is not known which file %s came up from; name it: berth -c FILE net ...",
+			"the team file of %s is unknown; give it: berth -c FILE net ...",
 			d->container);
 	if (team_read(file, cwd ? cwd : "/", &team, e))
 		return -1;

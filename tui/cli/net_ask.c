@@ -276,8 +276,7 @@ static int answer_typed_line(struct asked_crew *k, char *line, struct err *e)
 		const struct egress_asked *x = asked_by_number(k, first, &d.name);
 
 		if (!x)
-			return err_set(
-				e, ERR_NOT_FOUND, "there is no number %.10s on the list", first);
+			return err_set(e, ERR_NOT_FOUND, "number %.10s is not on the list", first);
 		to = x->to;
 		d.to = &to;
 		d.answer = (enum egress_answer)(letter - letters);

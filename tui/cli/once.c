@@ -1,4 +1,4 @@
-/* once.c - what commands share that look at the engine once and print. */
+/* once.c - shared code of commands that query the engine once and print. */
 #include <errno.h>
 #include <langinfo.h>
 #include <poll.h>

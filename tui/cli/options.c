@@ -1,4 +1,4 @@
-/* options.c - argv read by the tables: options anywhere before "--", nearest known word on a mistake. */
+/* options.c - parses argv by the tables: options anywhere before "--", suggestions for misspelt words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

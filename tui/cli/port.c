@@ -130,7 +130,7 @@ int cli_port_close(const struct cli *c, const struct settings *s, struct err *e)
 	(void)s;
 	if (strchr(c->argv[1], ':'))
 		return err_set(e, ERR_USAGE,
-			"a port is closed by its number inside, without HOSTPORT, not as \"%.40s\".",
+			"give the port number inside the container, without HOSTPORT, not \"%.40s\".",
 			c->argv[1]);
 	if (port_parse(c->argv[1], &a.spec, e))
 		return -1;

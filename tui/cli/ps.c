@@ -89,8 +89,7 @@ static int check_hosts(const struct cli *c, const struct snapshot *s, struct err
 			? err_set(e, ERR_USAGE, "--filter host= takes %.300s, not \"%s\".", all.s,
 				  shown)
 			: err_set(e, ERR_USAGE,
-				  "--filter host= goes with --all-hosts: there is one engine, "
-				  "and \"%s\" is not asked.",
+				  "--filter host= needs --all-hosts: there is one engine, and \"%s\" is not queried.",
 				  shown);
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /*
- * run.h - what commands share that look at the engine once and print.
+ * run.h - shared code of commands that query the engine once and print.
  */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H

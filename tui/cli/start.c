@@ -1,4 +1,4 @@
-/* start.c - a program that berth has become: its command is found, checked for what it needs, and run. */
+/* start.c - main of berth's programs: finds the command, checks its requirements and runs it. */
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int run_command(const struct cli *c, struct err *e)
 		return err_set(e, ERR_USAGE, "berth %s does not take a team file (-c FILE).", path);
 	if (c->command && (cli_value(c, "record") || cli_value(c, "replay")))
 		return err_set(e, ERR_USAGE,
-			"berth %s records and replays nothing: --record and --replay are for the console.",
+			"berth %s cannot be recorded or replayed: --record and --replay are for the console.",
 			path);
 	if (k->needs & NEEDS_ENGINE)
 		runtime_on_wait(cli_progress_wait);

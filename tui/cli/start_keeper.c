@@ -1,4 +1,4 @@
-/* start_keeper.c - `berth up` has somebody watch the limits of workspaces, after it is gone. */
+/* start_keeper.c - starts the keeper from `berth up`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -51,5 +51,5 @@ void cli_start_keeper(const struct cli *c)
 		poll(NULL, 0, START_ROUND_MS);
 	if (!keeper_find())
 		fprintf(stderr,
-			"berth: nothing watches the limits of workspaces and the egress of agents: `berth workspace keep` tells why.\n");
+			"berth: nothing watches the limits of workspaces and the egress of agents: `berth workspace keep` shows why.\n");
 }

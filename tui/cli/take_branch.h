@@ -1,4 +1,4 @@
-/* take_branch.h - what is taken becomes a branch of the target's repository. */
+/* take_branch.h - applies files as a branch of the target's repository. */
 #ifndef CLI_TAKE_BRANCH_H
 #define CLI_TAKE_BRANCH_H
 

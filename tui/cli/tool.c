@@ -183,7 +183,7 @@ static int run_tool_command(const struct cli *c, const struct policy *policy, st
 	if (cli_value(c, "workspace")) {
 		workspace = realpath(cli_value(c, "workspace"), NULL);
 		if (!workspace)
-			return err_set(e, ERR_USAGE, "--workspace: there is no directory %s.",
+			return err_set(e, ERR_USAGE, "--workspace: no such directory: %s.",
 				cli_value(c, "workspace"));
 		/* Of MassGen's, the one of another run. */
 		if (d->workspace && t->kind == TEAM_MASSGEN && d->agents.n == 1) {

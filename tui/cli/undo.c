@@ -95,7 +95,7 @@ int cli_undo(const struct cli *c, const struct settings *s, struct err *e)
 	arena_release(&mem);
 	if (rc)
 		return -1;
-	printf("%.12s  %s is there again%s; what was written in its own file system is not.\n", id,
+	printf("%.12s  %s was recreated%s; what was written in its own file system is lost.\n", id,
 		text_clean(name, sizeof name, q.item->name), q.item->ran ? " and runs" : "");
 	return cli_recorded(cli_finish(), 1);
 }

@@ -33,11 +33,11 @@ static int refuse_unknown_workspace(struct workspace_cli *x, const char *said, s
 			continue;
 		if (workspace_is_archived(x->all, k, slash ? slash + 1 : said))
 			return err_set(e, ERR_NOT_FOUND,
-				"%.80s is archived: `berth workspace unarchive %.80s` brings it back.",
+				"%.80s is archived: `berth workspace unarchive %.80s` restores it.",
 				said, said);
 	}
 	return err_set(e, ERR_NOT_FOUND,
-		"there is no workspace \"%.80s\"; `berth workspace list` names them.", said);
+		"there is no workspace \"%.80s\"; `berth workspace list` lists all.", said);
 }
 
 /* "tasks/ID", "projects/NAME", or a name that only one of them has. */
@@ -251,9 +251,9 @@ static int create_workspace(struct workspace_cli *x, struct err *e)
 		return err_set(e, ERR_USAGE, "a workspace is a task or a project, not \"%.40s\".",
 			x->c->argv[0]);
 	if (kind != WORKSPACE_TASK && cli_value(x->c, "prompt"))
-		return err_set(e, ERR_USAGE, "--prompt is of a task; a project has none.");
+		return err_set(e, ERR_USAGE, "--prompt is for tasks only.");
 	if (kind != WORKSPACE_TASK && cli_value(x->c, "loop"))
-		return err_set(e, ERR_USAGE, "--loop is of a task; a project has none.");
+		return err_set(e, ERR_USAGE, "--loop is for tasks only.");
 	workspace_cli_name(x, kind, x->c->argv[1]);
 	if ((cli_value(x->c, "loop") && workspace_cli_loop(x, e)) || record_create(x, e))
 		return -1;

@@ -39,8 +39,8 @@ static int read_keep(const char *text, long *ret, struct err *e)
 	return *text >= '0' && *text <= '9' && !*end && !errno && *ret >= 1 && *ret <= KEEP_MOST
 		? 0
 		: err_set(e, ERR_USAGE,
-			  "--auto takes how many are kept, from 1 to %d, not \"%.40s\".", KEEP_MOST,
-			  text);
+			  "--auto takes the number to keep, from 1 to %d, not \"%.40s\".",
+			  KEEP_MOST, text);
 }
 
 static int do_drop(void *ctx, struct audit_record *r, struct err *e)

@@ -219,9 +219,7 @@ static int clean_workspaces(struct workspace_cli *x, struct err *e)
 		return err_set(e, ERR_USAGE, "give either workspaces or --due.");
 	if (!due && !x->c->argc)
 		return err_set(e, ERR_USAGE,
-			"say which: `berth workspace clean WORKSPACE...` removes these, `berth workspace "
-			"clean --due` archives and removes what was kept long enough, with --dry-run they "
-			"only say what.");
+			"name workspaces to remove, or use --due to archive and remove those that have expired; --dry-run only shows what would be done.");
 	return due ? clean_due(x, e) : clean_named(x, e);
 }
 

@@ -1,4 +1,4 @@
-/* workspace_end.c - `berth workspace mark`: how tasks ended. */
+/* workspace_end.c - `berth workspace mark`: sets the status of tasks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static int find_task(
 	int rc = workspace_cli_place(x, said, &p, e);
 
 	if (rc == 0 && p.kind != WORKSPACE_TASK)
-		rc = err_set(e, ERR_USAGE, "%s is a project: only tasks end.", p.path);
+		rc = err_set(e, ERR_USAGE, "%s is a project: only tasks have a status.", p.path);
 	if (rc == 0)
 		snprintf(name, WORKSPACE_NAME_MAX + 1, "%s", p.name);
 	workspace_cli_leave(&p);

@@ -1,4 +1,4 @@
-/* workspace_limit.c - `berth workspace limit` and `keep`: how much a workspace may hold, and who sees to it. */
+/* workspace_limit.c - `berth workspace limit` and `keep`: setting and enforcing limits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -75,7 +75,7 @@ static int read_limit_options(const struct cli *c, struct workspace_limits *l, s
 
 	if (!bytes && !files && !breach)
 		return err_set(
-			e, ERR_USAGE, "say what shall hold: --bytes, --files or --on-breach.");
+			e, ERR_USAGE, "give at least one of --bytes, --files and --on-breach.");
 	if ((bytes && read_amount_limit(bytes, &l->bytes, e)) ||
 		(files && read_files_limit(files, &l->files, e)) ||
 		(breach && read_breach_word(breach, &l->breach, e)))

@@ -68,8 +68,7 @@ static int share_start(struct overlapping *o, struct err *e)
 	return start
 		? 0
 		: err_set(e, ERR_USAGE,
-			  "these workspaces did not begin as the same checkpoint: name forks of one "
-			  "`berth workspace fork`, or what was forked.");
+			  "these workspaces have no common start: name forks of one `berth workspace fork`, or the workspace that was forked.");
 }
 
 static int order_touches(const void *left, const void *right)

@@ -1,4 +1,4 @@
-/* workspace_points.c - `berth workspace checkpoint` and its kin: keeping what a workspace holds, and going back. */
+/* workspace_points.c - `berth workspace checkpoint` and `restore`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,18 +56,17 @@ void workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of)
 		if (!checkpoint_tree_unread(t, &at, &path))
 			break;
 		text_neutralise(&clean, path.s, path.len, false);
-		fprintf(stderr, "berth: %s of %s was left out: you may not read it.\n", clean.s,
-			of);
+		fprintf(stderr, "berth: %s of %s was skipped: you cannot read it.\n", clean.s, of);
 	}
 	if (told < info.unread)
-		fprintf(stderr, "berth: %" PRIu64 " more of %s were left out, too.\n",
+		fprintf(stderr, "berth: %" PRIu64 " more of %s were skipped, too.\n",
 			info.unread - told, of);
 }
 
 void workspace_cli_tell_gone(uint64_t gone, const char *of)
 {
 	if (gone)
-		fprintf(stderr, "berth: %" PRIu64 " entr%s went away while %s was read.\n", gone,
+		fprintf(stderr, "berth: %" PRIu64 " entr%s disappeared while %s was read.\n", gone,
 			gone == 1 ? "y" : "ies", of);
 }
 
@@ -134,7 +133,7 @@ static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1
 	if (x->point && workspace_auto_word(x->point))
 		return err_set(e, ERR_USAGE,
 			"names that begin with " WORKSPACE_AUTO
-			" are of checkpoints that berth makes by itself; choose another one.");
+			" are for automatic checkpoints; choose another one.");
 	if (!x->point) {
 		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, "");
 		x->point = name;
@@ -157,7 +156,8 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 	workspace_cli_warn(x);
 	if (!cli_flag(x->c, "json")) {
 		if (*by_itself.unchanged)
-			printf("%s is as in %s; nothing was kept.\n", x->path, by_itself.unchanged);
+			printf("%s is unchanged since %s; nothing was saved.\n", x->path,
+				by_itself.unchanged);
 		else
 			workspace_cli_point(&x->made);
 		workspace_cli_tell_still(x);

@@ -46,7 +46,7 @@ static int enter_task(struct keeping *k, const char *said, struct err *e)
 		return -1;
 	if (k->task.kind != WORKSPACE_TASK)
 		return err_set(
-			e, ERR_USAGE, "%s is a project: results are of tasks.", k->task.path);
+			e, ERR_USAGE, "%s is a project: only tasks have results.", k->task.path);
 	if (statx(k->task.root, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st) < 0)
 		return err_sys(e, errno, "cannot look at %s", k->task.path);
 	snprintf(k->of, sizeof k->of, "%llu-%lld.%u", (unsigned long long)st.stx_ino,
@@ -84,7 +84,7 @@ static int read_result_text(struct keeping *k, struct err *e)
 	bool operand = c->argc > 2;
 
 	if (operand + !!path + cli_flag(c, "stdin") != 1)
-		return err_set(e, ERR_USAGE, "say one of TEXT, --path PATH and --stdin.");
+		return err_set(e, ERR_USAGE, "give one of TEXT, --path PATH and --stdin.");
 	if (cli_flag(c, "stdin"))
 		return file_rest(STDIN_FILENO, "standard input", RESULT_TEXT_MAX, &k->text, e);
 	str_adds(&k->text, operand ? c->argv[2] : path);
@@ -101,8 +101,7 @@ static int do_put(void *ctx, struct audit_record *r, struct err *e)
 	(void)r;
 	if (secrets)
 		return err_set(e, ERR_REFUSED,
-			"%s is likely to hold a secret, and every task could read it: say --secrets where "
-			"it holds none",
+			"%s probably contains a secret that every task could read: use --secrets if it does not",
 			k->result.name);
 	return results_put(k->all, &k->result, e);
 }

@@ -96,21 +96,21 @@ static int check_share(struct sharing *s, struct err *e)
 
 	if (!!back + cli_flag(c, "remove") + !!into != 1)
 		return err_set(
-			e, ERR_USAGE, "say one of --into KIND, --remove and --restore VERSION.");
+			e, ERR_USAGE, "give one of --into KIND, --remove and --restore VERSION.");
 	if (back)
-		return c->argc ? err_set(e, ERR_USAGE, "--restore takes no more than VERSION.") : 0;
+		return c->argc ? err_set(e, ERR_USAGE, "--restore takes only VERSION.") : 0;
 	if (c->argc < (into ? 2 : 1))
-		return err_set(e, ERR_USAGE, "say what: %s.",
+		return err_set(e, ERR_USAGE, "missing: %s.",
 			into ? "a workspace, and paths in it" : "KIND/PATH...");
 	for (int i = 0; !into && i < c->argc; i++)
 		if (!split_shared_path(c->argv[i], &kind))
 			return err_set(e, ERR_USAGE,
-				"\"%.80s\" is not a path in shared/: say KIND/PATH, as in templates/a.md.",
+				"\"%.80s\" is not a path in shared/: use KIND/PATH, as in templates/a.md.",
 				c->argv[i]);
 	s->kind = into ? share_kind_of(into) : SHARE_KINDS;
 	return into && s->kind == SHARE_KINDS
 		? err_set(e, ERR_USAGE,
-			  "\"%.40s\" is not a kind: say templates, libraries, datasets or configs.",
+			  "\"%.40s\" is not a kind: use templates, libraries, datasets or configs.",
 			  into)
 		: 0;
 }
@@ -277,7 +277,7 @@ static int choose_version(
 	workspace_cli_leave(&p);
 	return x->kind == WORKSPACE_TASK
 		? share_kept(x->all, x->name, name, e)
-		: err_set(e, ERR_USAGE, "%s is a project: tasks keep a version.", x->path);
+		: err_set(e, ERR_USAGE, "%s is a project: only tasks keep a version.", x->path);
 }
 
 static int show_shared(struct workspace_cli *x, struct err *e)

@@ -221,7 +221,7 @@ static int print_archive(const struct workspace_cli *x, const struct shown_works
 
 	printf("%-12s %s/archives/%s.tar.zst\n", "archive", x->tree, x->path);
 	if (s->archive.damaged)
-		printf("%-12s damaged: `berth workspace verify` tells more\n", "state");
+		printf("%-12s damaged: `berth workspace verify` shows details\n", "state");
 	else
 		printf("%-12s %s in %" PRIu64 " files, compressed to %s\n", "size",
 			format_bytes(bytes, s->archive.bytes), s->archive.files,

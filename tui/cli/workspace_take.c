@@ -62,13 +62,12 @@ static int check_choosing(const struct cli *c, struct err *e)
 	bool patch = cli_flag(c, "patch"), dry = cli_flag(c, "dry-run");
 
 	if (patch && cli_value(c, "hunks"))
-		return err_set(e, ERR_USAGE, "say --patch or --hunks, not both.");
+		return err_set(e, ERR_USAGE, "give --patch or --hunks, not both.");
 	if (patch && cli_flag(c, "json") && !dry)
-		return err_set(e, ERR_USAGE, "--patch asks a person: with --json say --hunks.");
+		return err_set(e, ERR_USAGE, "--patch is interactive: with --json use --hunks.");
 	if (patch && !dry && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
 		return err_set(e, ERR_USAGE,
-			"--patch asks on a terminal, and this is none: say --hunks LIST; "
-			"--dry-run --patch numbers them.");
+			"--patch asks on a terminal, and this is not one: use --hunks LIST; --dry-run --patch numbers them.");
 	return 0;
 }
 
@@ -93,7 +92,7 @@ static int read_hunk_numbers(const char *said, bool *chosen, size_t n, struct er
 			chosen[from++ - 1] = true;
 		at = end + (*end == ',');
 	}
-	return at > said ? 0 : err_set(e, ERR_USAGE, "say which hunks: --hunks 1,3-5.");
+	return at > said ? 0 : err_set(e, ERR_USAGE, "give a list of hunks: --hunks 1,3-5.");
 }
 
 static void print_hunk(const struct take *p, size_t i)
@@ -148,7 +147,7 @@ static int check_plan_is(const struct taking_cli *t, const char *said, struct er
 	return !said || !strcmp(said, t->id)
 		? 0
 		: err_set(e, ERR_CONFLICT,
-			  "nothing was taken: one of the two changed since that plan was made: look again");
+			  "nothing was taken: source or target changed since that plan was made: review it again");
 }
 
 /* What some tool would run of it. */
@@ -258,7 +257,8 @@ static int open_taking(struct taking_cli *t, struct err *e)
 	struct err why = ERR_INIT;
 
 	if (!cli_value(c, "into"))
-		return err_set(e, ERR_USAGE, "say where to: --into DIR, or the name of a project.");
+		return err_set(
+			e, ERR_USAGE, "--into is required: a directory, or the name of a project.");
 	if (check_choosing(c, e))
 		return -1;
 	if (workspace_side_open(t->x, c->argv[0], &t->from, e) ||
@@ -382,13 +382,11 @@ int workspace_cli_check_secrets(
 		return 0;
 	if (p->nsecret)
 		return err_set(e, ERR_REFUSED,
-			"nothing was %s: %zu likely secret%s in it; take them out, or say --secrets where "
-			"they are none",
+			"nothing was %s: %zu likely secret%s in it; remove them, or use --secrets if they are none",
 			done, p->nsecret, p->nsecret == 1 ? "" : "s");
 	if (p->nunchecked)
 		return err_set(e, ERR_REFUSED,
-			"nothing was %s: %zu file%s of it could not be looked through for secrets; say "
-			"--secrets where there are none",
+			"nothing was %s: %zu file%s of it could not be scanned for secrets; use --secrets if there are none",
 			done, p->nunchecked, p->nunchecked == 1 ? "" : "s");
 	return 0;
 }

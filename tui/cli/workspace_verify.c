@@ -98,7 +98,7 @@ static int verify_shared(struct verifying *v, struct err *e)
 		int rc = share_verify(v->x->all, all[i].name, &kept, &why);
 
 		if (rc == 0 && !kept)
-			printf("%s: no hashes were kept when it was made\n", shown);
+			printf("%s: no hashes were saved when it was made\n", shown);
 		else
 			tell_verified(v, shown, rc, &why);
 	}

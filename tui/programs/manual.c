@@ -302,7 +302,7 @@ static void print_head(void)
 	print_text_line(
 		"Without a command berth is a console: agents and what they run, every container with its state "
 		"and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
-		"benchmarks; a shell, start, stop and remove by dialogs that say what will happen.  Commands "
+		"benchmarks; a shell, start, stop and remove by dialogs that show what will happen.  Commands "
 		"answer once, for scripts.");
 	puts(".PP");
 	print_text_line(
@@ -321,7 +321,7 @@ static const struct {
 	{"agent",
 		"a definition under agents: in a team file, and the container that berth makes of it"},
 	{"arm", "one way of doing the work that a benchmark case compares"},
-	{"audit log", "the signed record of every action that berth did or refused"},
+	{"audit log", "the signed record of every operation that berth performed or refused"},
 	{"case, suite", "one measurement, and a group of them"},
 	{"checkpoint",
 		"the saved state of a workspace; in the audit log, a signature over the records before it"},
@@ -379,8 +379,7 @@ static void print_engines(void)
 	print_section("PODMAN");
 	print_text_line(
 		"podman's service (podman system service; 4.3.1 of Debian 12 was tried) serves as docker's "
-		"does, for agents and tools of the same machine.  Where it differs; `berth doctor` says which "
-		"of these hold for the engine that it finds:");
+		"does, for agents and tools of the same machine.  Where it differs; `berth doctor` shows which of these apply to the engine that it finds:");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		AUTO_FREE char *line = xasprintf("It %s: %s.", rows[i].what, rows[i].follows);
 

@@ -114,14 +114,14 @@ enum {
 	ACTION(ENDED, "ended", "E", IN_WORKSPACES, ACTION_CHANGES, "done/failed",                  \
 		"mark the task, or all marked ones, done, failed or open")                         \
 	ACTION(NEW_WORKSPACE, "new-workspace", "N", IN_WORKSPACES, ACTION_CHANGES, "new",          \
-		"make a workspace: task NAME or project NAME")                                     \
+		"create a workspace: task NAME or project NAME")                                   \
 	ACTION(DROP, "drop", "D Del", IN_WORKSPACE, ACTION_CHANGES | ACTION_DESTRUCTIVE, "drop",   \
 		"remove the checkpoint")                                                           \
 	ACTION(BROWSE, "browse", "o", IN_WORKSPACES, 0, "files", "everything in the workspace")    \
 	ACTION(ARCHIVE, "archive", "Z", IN_WORKSPACES, ACTION_CHANGES | ACTION_DESTRUCTIVE,        \
 		"archive", "compress the workspace into archives/ and remove it")                  \
 	ACTION(UNARCHIVE, "unarchive", "U", IN_WORKSPACES, ACTION_CHANGES, "unarchive",            \
-		"make a workspace of the archive again")                                           \
+		"turn the archive back into a workspace")                                          \
 	ACTION(REMOVE_WORKSPACE, "remove-workspace", "D Del", IN_WORKSPACES,                       \
 		ACTION_CHANGES | ACTION_DESTRUCTIVE, "remove",                                     \
 		"remove the workspaces or archives for good; checkpoints stay")                    \
@@ -132,7 +132,7 @@ enum {
 	ACTION(ON_BRANCH, "on-branch", "b", IN_HUNKS, 0, "branch",                                 \
 		"take as a new branch of the project's git instead")                               \
 	ACTION(LIMIT, "limit", "L", IN_WORKSPACES, ACTION_CHANGES, "limit",                        \
-		"how much the workspace may hold")                                                 \
+		"set the workspace's limits")                                                      \
 	ACTION(THAW, "thaw", "W", IN_WORKSPACES, ACTION_CHANGES, "thaw",                           \
 		"thaw the containers that berth froze for the workspace")                          \
 	ACTION(SHELL, "shell", "x", IN_ROWS | IN_LOGS | IN_WORKSPACES, ACTION_CHANGES, "shell",    \
@@ -153,17 +153,17 @@ enum {
 	ACTION(CLOSE_PORT, "close-port", "X", IN_AGENTS, ACTION_CHANGES | ACTION_HIDDEN,           \
 		"close port", "close a port of the agent, and what is open through it")            \
 	ACTION(ALLOW_ONCE, "allow-once", "A", IN_NETWORK, ACTION_CHANGES, "allow once",            \
-		"let what waits for this target pass, once; no rule is made")                      \
+		"allow waiting connections to this target once; no rule is added")                 \
 	ACTION(ALLOW_SESSION, "allow-session", "S", IN_NETWORK, ACTION_CHANGES, "for the session", \
 		"allow the target until the agent is taken down")                                  \
 	ACTION(ALLOW_FILE, "allow-file", "W", IN_NETWORK, ACTION_CHANGES, "in the file",           \
-		"allow the target, and write that into the agent's team file")                     \
+		"allow the target and add it to the agent's team file")                            \
 	ACTION(DENY_TARGET, "deny", "X", IN_NETWORK, ACTION_CHANGES, "deny",                       \
 		"deny the target until the agent is taken down")                                   \
 	ACTION(AGENT_RUN, "run", "!", IN_AGENTS, ACTION_CHANGES | ACTION_HIDDEN, "run",            \
 		"run a command in the agent, or in all marked ones")                               \
 	ACTION(AGENT_UP, "agent-up", "U", IN_AGENTS, ACTION_CHANGES, "up",                         \
-		"bring the agent up as its team file says")                                        \
+		"bring the agent up from its team file")                                           \
 	ACTION(AGENT_DOWN, "agent-down", "D Del", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
 		"down", "remove its container; the workspace stays")                               \
 	ACTION(AGENT_RENEW, "recreate", "R", IN_AGENTS, ACTION_CHANGES | ACTION_DESTRUCTIVE,       \
@@ -171,36 +171,36 @@ enum {
 	ACTION(START_STOP, "start-stop", "S", IN_CONTAINERS, ACTION_CHANGES, "start/stop",         \
 		"start, or stop with its grace period")                                            \
 	ACTION(REMOVE, "remove", "D Del", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE,      \
-		"remove", "remove, by a plan")                                                     \
+		"remove", "remove, with a plan")                                                   \
 	ACTION(LIMITS, "limits", "L", IN_ROWS, ACTION_CHANGES | ACTION_HIDDEN, "limits",           \
-		"change how much memory, processors and processes it may have")                    \
+		"change its memory, CPU and process limits")                                       \
 	ACTION(CLEAN, "clean-up", "D Del", IN_CLEAN, ACTION_CHANGES | ACTION_DESTRUCTIVE,          \
-		"clean up", "remove exactly what is marked")                                       \
+		"clean up", "remove the marked items")                                             \
 	ACTION(REMOVE_HELD, "remove-held", "D Del", IN_HELD, ACTION_CHANGES | ACTION_DESTRUCTIVE,  \
-		"remove", "remove, by a plan")                                                     \
+		"remove", "remove, with a plan")                                                   \
 	ACTION(PRUNE, "prune", "X", IN_HELD, ACTION_CHANGES | ACTION_DESTRUCTIVE, "prune",         \
-		"remove what nobody uses, by a plan as in Clean-up")                               \
+		"remove unused ones, with a plan as in Clean-up")                                  \
 	ACTION(PULL_IMAGE, "pull-image", "P", IN_IMAGES, ACTION_CHANGES, "pull",                   \
 		"pull an image from its registry, as a job")                                       \
 	ACTION(BUILD_IMAGE, "build-image", "B", IN_IMAGES, ACTION_CHANGES, "build",                \
 		"build an image, as a job")                                                        \
-	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign", "include what berth did not make") \
+	ACTION(FOREIGN, "foreign", "f", IN_CLEAN, 0, "foreign", "include what others created")     \
 	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
 		"run what is marked, or the suite or case under the cursor")                       \
-	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add a suite file of yours")          \
+	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add your own suite file")            \
 	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH | IN_OUTPUT,           \
 		ACTION_CHANGES, "cancel", "cancel the job")                                        \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
 	ACTION(ALLOW, "allow", "Y", IN_JOBS, ACTION_CHANGES, "allow",                              \
-		"say yes to what is asked; C says no")                                             \
+		"allow the request; C refuses it")                                                 \
 	ACTION(DISMISS, "dismiss", "d", IN_JOBS, 0, "dismiss",                                     \
 		"dismiss the finished job, or all marked finished ones")                           \
 	ACTION(FILTER, "filter", "/", IN_ANY, 0, "filter",                                         \
 		"filter rows (regular expression, ! inverts); search text")                        \
 	ACTION(RESTART, "restart", "R", IN_CONTAINERS, ACTION_CHANGES, "restart", "restart")       \
 	ACTION(KILL, "kill", "K", IN_CONTAINERS, ACTION_CHANGES | ACTION_DESTRUCTIVE, "kill",      \
-		"kill at once (SIGKILL)")                                                          \
+		"kill (SIGKILL)")                                                                  \
 	ACTION(SIGNAL, "signal", "N", IN_ROWS, ACTION_CHANGES | ACTION_HIDDEN, "signal",           \
 		"send a signal by its name")                                                       \
 	ACTION(PAUSE, "pause", "P", IN_CONTAINERS, ACTION_CHANGES, "pause", "pause or unpause")    \
@@ -275,7 +275,7 @@ enum {
 	ACTION(ATTENTION, "attention", ".", IN_ANY, ACTION_HIDDEN, "attention",                    \
 		"go to the next agent that needs a person")                                        \
 	ACTION(NETWORK, "network", "@", IN_ANY, ACTION_HIDDEN, "network",                          \
-		"what agents without a network ask to reach, and what they reached")               \
+		"requests and connections of agents without a network")                            \
 	ACTION(CONTEXT, "context", "", IN_ANY, ACTION_HIDDEN, "context",                           \
 		"context [NAME]: the docker contexts; the console of another one")                 \
 	ACTION(IMAGES, "images", "F2", IN_ANY, ACTION_HIDDEN, "images",                            \
@@ -285,7 +285,7 @@ enum {
 	ACTION(NETWORKS, "networks", "F4", IN_ANY, ACTION_HIDDEN, "networks",                      \
 		"networks of the engine: their members and addresses")                             \
 	ACTION(HISTORY, "history", "H", IN_ANY, ACTION_HIDDEN, "history",                          \
-		"what the container used over hours and days, and what happened to it")            \
+		"usage and events of the container over hours and days")                           \
 	ACTION(ZOOM_IN, "zoom-in", "z", IN_HISTORY, 0, "closer", "less time, more of it: also Up") \
 	ACTION(ZOOM_OUT, "zoom-out", "Z", IN_HISTORY, 0, "wider", "more time: also Down")          \
 	ACTION(NEXT_EVENT, "next-event", "n", IN_HISTORY, 0, "next event", "go to the next event") \
@@ -294,15 +294,14 @@ enum {
 	ACTION(SORT_ATTENTION, "sort-attention", "A", IN_AGENTS, ACTION_HIDDEN, "sort",            \
 		"sort by who needs a person; again: reversed")                                     \
 	ACTION(COPY, "copy", "y", IN_ANY, 0, "copy", "copy name, id or line (OSC 52)")             \
-	ACTION(SAVE, "save", "C-s", IN_ANY, ACTION_HIDDEN, "save", "save what is shown to a file") \
+	ACTION(SAVE, "save", "C-s", IN_ANY, ACTION_HIDDEN, "save", "save the view to a file")      \
 	ACTION(UNDO, "undo", "", IN_ANY, ACTION_CHANGES | ACTION_HIDDEN, "undo",                   \
-		"undo [CONTAINER]: recreate one that is gone, within 10 minutes")                  \
+		"undo [CONTAINER]: recreate a removed one, within 10 minutes")                     \
 	ACTION(SPLIT, "split", "", IN_ANY, ACTION_HIDDEN, "split",                                 \
 		"split VIEW: two views at once; again: one")                                       \
 	ACTION(OTHER_HALF, "other-half", "C-w", IN_ANY, ACTION_HIDDEN, "other half",               \
 		"switch to the other view of a split")                                             \
-	ACTION(PAGER, "pager", "|", IN_ANY, ACTION_HIDDEN, "pager",                                \
-		"open in $PAGER what C-s would save")                                              \
+	ACTION(PAGER, "pager", "|", IN_ANY, ACTION_HIDDEN, "pager", "open the view in $PAGER")     \
 	ACTION(FASTER, "faster", "+", IN_ANY, ACTION_HIDDEN, "faster",                             \
 		"sample faster, up to 10 Hz")                                                      \
 	ACTION(SLOWER, "slower", "-", IN_ANY, ACTION_HIDDEN, "slower", "sample slower")            \

@@ -1,4 +1,4 @@
-/* input.c - taking apart what a terminal sends. */
+/* input.c - decodes the input of a terminal. */
 #include "terminal/input.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * input.h - what a terminal sends, taken apart: keys, clicks, pastes.
+ * input.h - decoding terminal input: keys, clicks, pastes.
  *
  * Bytes come in pieces of any size; nothing blocks and nothing here knows a terminal.  Understands
  * the xterm family (CSI and SS3 with modifiers, SGR mouse, bracketed paste, modifyOtherKeys and

@@ -1,5 +1,5 @@
 /*
- * keymap.h - which key does what where.
+ * keymap.h - key bindings per view.
  *
  * Keys are written as people write them: "a", "D", "?", "é", "C-s" (Ctrl), "M-x" (Alt), "S-Tab",
  * "F1".."F12", "Enter", "Esc", "Tab", "Space", "Backspace", "Del", "Ins", "Up", "Down", "Left",

@@ -1,4 +1,4 @@
-/* screen.c - the terminal: choosing what it can do, painting what changed, giving it back. */
+/* screen.c - the terminal: detects its abilities, paints changes, restores it. */
 #include "terminal/screen.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * theme.h - what things are, and what colour that has.
+ * theme.h - roles of things on the screen, and their colours.
  *
  * Drawing code names a role, never a colour.  A theme (themes/NAME.yaml, embedded) maps every role
  * to foreground, background and attributes; the screen picks true colour, 256, 16 or none by what

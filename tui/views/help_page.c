@@ -42,7 +42,7 @@ static const struct note {
 		"lane: commands go straight in; engine: through its slower exec; lost: no answer"},
 	{IN_AGENTS, "Enter Enter", "the detail, then what it ran and printed"},
 	{IN_NETWORK, "waits", "connections wait for A, S, W or X, or until their time is up"},
-	{IN_NETWORK, "refused", "nobody was there to ask: an answer applies to the next one"},
+	{IN_NETWORK, "refused", "no one was there to ask: an answer applies to the next one"},
 	{IN_NETWORK, "\"...\"", "the agent's own words: no reason to believe them"},
 	{IN_JOURNAL, "lost", "its berth process died before the end was known"},
 	{IN_LOGS, "│", "written to stderr, where a container uses both streams"},

@@ -98,8 +98,8 @@ static void confirm_limits(struct view *v, const struct limits_ask *l, struct li
 		&(struct dialog_ask){.title = title,
 			.where = where,
 			.effect =
-				"Until it is made anew. Less memory than it uses makes the kernel\n"
-				"take some back, or end processes in it.",
+				"Until it is recreated. Less memory than it uses makes the kernel\n"
+				"reclaim some, or kill processes in it.",
 			.verb = "Limit"},
 		&(struct app_task){title, a->argv, false});
 }

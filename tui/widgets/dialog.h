@@ -1,5 +1,5 @@
 /*
- * dialog.h - asking before acting (REQUIREMENTS 1.10).
+ * dialog.h - the dialog that asks for confirmation.
  *
  * The focus is on Cancel.  What can be undone and is small is confirmed by `y` or the other button;
  * everything else by typing a word (a name, a count) and Enter, which does nothing before the word

@@ -62,7 +62,7 @@ int path_check(const char *path, struct err *e)
 	size_t n = 0, part = 0, longest = 0;
 
 	if (!*path)
-		return err_set(e, ERR_USAGE, "an empty path names no file");
+		return err_set(e, ERR_USAGE, "the path is empty");
 	if (*path == '/')
 		return err_set(e, ERR_REFUSED,
 			"%.200s is an absolute path: name files relative to the root directory",
@@ -249,7 +249,7 @@ int path_parent(const struct files_root *r, const char *path, struct made *made,
 		return -1;
 	*leaf = slash ? slash + 1 : path;
 	if (names_no_entry(*leaf))
-		return err_set(e, ERR_USAGE, "%.200s does not end in the name of a file", path);
+		return err_set(e, ERR_USAGE, "%.200s does not end in a file name", path);
 	parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
 	fd = path_open(r, parent, O_PATH | O_DIRECTORY);
 	if (fd < 0 && errno == ENOENT && made) {

@@ -1,4 +1,4 @@
-/* ring_none.c - in place of ring.c where berth is built without liburing: there is never a ring. */
+/* ring_none.c - replaces ring.c if berth is built without liburing. */
 #include "files/disk/ring.h"
 
 struct ring *ring_new(unsigned depth)

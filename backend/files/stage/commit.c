@@ -1,4 +1,4 @@
-/* commit.c - a staged batch becomes true: two flushes around the renames instead of two a file. */
+/* commit.c - commits a staged batch: two flushes around the renames instead of two per file. */
 #include "files/stage/batch.h"
 
 #include <errno.h>

@@ -51,8 +51,7 @@ int journal_commit(struct staging *s, const struct journal_item *items, size_t n
 
 	if (s->journal < 0)
 		return err_set(e, ERR_REFUSED,
-			"cannot write all or nothing: the state directory of berth cannot be written, and the "
-			"record of the batch lies there");
+			"cannot write all or nothing: berth's state directory, which holds the record of the batch, is not writable");
 	str_add(&out, &h, sizeof h);
 	for (size_t i = 0; i < n; i++) {
 		struct record rec = {
@@ -360,7 +359,7 @@ int journal_replay(struct files_root *r, struct staging *s, const char *name, st
 
 	if (bytes && h.version != VERSION)
 		return err_set(e, ERR_REFUSED,
-			"%s holds an unfinished batch of another version of berth: finish it with that",
+			"%s holds an unfinished batch of another version of berth: finish it with that version",
 			r->name);
 	if (bytes)
 		rc = replay_journal(r, stage, &h, bytes, e);

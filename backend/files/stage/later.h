@@ -1,5 +1,5 @@
 /*
- * later.h - what takes the disk its time and need not be waited for.
+ * later.h - slow disk operations that need not be waited for.
  *
  * Giving up the blocks of a file can take a millisecond (ext4 with discard), and flushing a file
  * system seconds: the first is left to the workers, the second is left alone when the operation is

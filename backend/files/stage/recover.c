@@ -1,4 +1,4 @@
-/* recover.c - finishes or undoes what dead processes left: records first, then what they needed. */
+/* recover.c - finishes or undoes interrupted batches of dead processes. */
 #include "files/stage/recover.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 {
 	DIR *d = open_listing(dir);
 	int rc = d ? 0
-		   : err_sys(e, errno, "cannot read what interrupted changes of %s left behind",
+		   : err_sys(e, errno, "cannot read the leftovers of interrupted changes in %s",
 			     r->name);
 	struct dirent *entry;
 	char id[STAGING_ID_LEN + 1], last[STAGING_ID_LEN + 1] = "";
@@ -43,7 +43,7 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 		if (!entry) {
 			if (errno)
 				rc = err_sys(e, errno,
-					"cannot read what interrupted changes of %s left behind",
+					"cannot read the leftovers of interrupted changes in %s",
 					r->name);
 			break;
 		}

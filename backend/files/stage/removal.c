@@ -1,4 +1,4 @@
-/* removal.c - trees taken apart, also those that could not be moved into the stage. */
+/* removal.c - deletes trees, also those that could not be moved into the stage. */
 #include "files/common/paths.h"
 
 #include <dirent.h>

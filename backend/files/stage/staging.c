@@ -371,7 +371,7 @@ static int enter_place(struct staging *s, int changes, const struct patience *p,
 	}
 	if (!why.kind)
 		err_set(&why, ERR_CONFLICT,
-			"the directory for changes is removed by others again and again: try again");
+			"another program keeps removing the directory for changes: try again");
 	err_copy(e, &why);
 	return -1;
 }

@@ -42,7 +42,7 @@ static const char *expand_braces(struct expansion *x, const char *p, unsigned de
 		size_t len = strlen(p) + 1;
 
 		if (x->n == GLOBS_MAX)
-			return "its braces stand for more than 4096 patterns";
+			return "its braces expand to more than 4096 patterns";
 		x->lines = mem_grow(x->lines, &x->cap, x->n + 1, sizeof *x->lines);
 		x->lines[x->n++] = memcpy(slab_alloc(x->slab, len), p, len);
 		return NULL;

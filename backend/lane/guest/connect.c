@@ -113,7 +113,7 @@ int guest_connect(const char *host, const char *port)
 	    fd = reach_proxy();
 
 	if (host[strcspn(host, " \t\r\n")] || port[strcspn(port, " \t\r\n")])
-		return fail_connect("a host and a port hold no blanks");
+		return fail_connect("a host and a port must not contain spaces");
 	if (fd < 0)
 		return fail_connect(
 			"there is no proxy in this container: its egress is not running");

@@ -11,8 +11,8 @@
  *  - It is not dumpable: no ptrace, no /proc/1/mem, no environment to read.  PID 1 gets no signal
  * from inside its namespace for which it has no handler, SIGKILL and SIGSTOP included.
  *  - The lane's directory is a read-only mount, which not even root in here can rename.  The listening
- *    socket was bound by the host, outside of it, and came over the boot connection: no container has
- *    a name for it, its own or another's, by which to speak with the host's voice.  listen() is called
+ *    socket was bound by the host, outside of it, and came over the boot connection: no container has a name for it,
+ * its own or another's, by which it could issue commands as the host.  listen() is called
  *    again here, which makes the kernel report this process, PID 1, as the peer; the host checks that.
  *  - Besides, a connection is only served when the kernel says its peer is outside this PID namespace
  *    (pid 0).  By itself that would not do: a peer in a sibling's namespace is 0 as well.

@@ -1,4 +1,4 @@
-/* agents_acts.c - bringing agents up, taking them down, making them anew, from their view. */
+/* agents_acts.c - brings agents up, takes them down and recreates them from their view. */
 #include "views/agents/agents.h"
 
 #include <stdlib.h>

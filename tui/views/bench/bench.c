@@ -177,7 +177,7 @@ static void take_file(struct view *v, const struct bench_trip *t)
 	rebuild_bench(s);
 	table_go(&s->table, "", one->path);
 	app_say(v->app, ROLE_TEXT,
-		"R runs it.  Those in the folder bench beside berth.yaml are listed "
+		"R runs it.  Those in the folder bench next to berth.yaml are listed "
 		"automatically.");
 }
 
@@ -255,7 +255,7 @@ static void progress_line(
 				: a.w < 100 ? "R runs the suite under the cursor, or those marked "
 					      "with Space."
 					    : "R runs the suite or case under the cursor, or those "
-					      "marked with Space; o adds a suite file of yours.");
+					      "marked with Space; o adds your own suite file.");
 		return;
 	}
 	if (!is_running(s, snap)) {

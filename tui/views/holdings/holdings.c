@@ -262,7 +262,7 @@ static void ask_to_prune(struct view *v)
 	c->clean.foreign = true;
 	s->pruning = true;
 	s->plan_asked = app_send(v->app, c);
-	app_say(v->app, ROLE_TEXT, "Looking for what nobody uses\u2026");
+	app_say(v->app, ROLE_TEXT, "Looking for unused ones\u2026");
 }
 
 /* ---- what comes */

@@ -118,7 +118,7 @@ void held_write_page(
 		pen_fact(p, "Internal", STYLE(TEXT),
 			h->internal ? "yes: it leads nowhere else" : "no");
 	if (*h->place)
-		pen_fact(p, k == HOLDING_VOLUMES ? "Lies in" : "Scope", STYLE(TEXT), h->place);
+		pen_fact(p, k == HOLDING_VOLUMES ? "Stored in" : "Scope", STYLE(TEXT), h->place);
 	pen_fact(p, "Made by", STYLE(TEXT), h->owner);
 	if (h->made_ms > 0)
 		pen_fact(p, "Made", STYLE(TEXT), format_stamp(n, h->made_ms));

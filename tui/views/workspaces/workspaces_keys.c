@@ -374,7 +374,7 @@ static void ask_end(struct view *v)
 	if (!marked && !r)
 		return;
 	if (r && r->w->usage.info.kind != WORKSPACE_TASK) {
-		app_say(v->app, ROLE_DIM, "%s is a project: only tasks end.",
+		app_say(v->app, ROLE_DIM, "%s is a project: only tasks have a status.",
 			r->w->usage.info.name);
 		return;
 	}
