@@ -551,7 +551,7 @@ int bench_run_command(const struct cli *c, const struct settings *unused, struct
 	if (rc == 0)
 		rc = read_run_options(&s, c, e);
 	if (rc == 0) {
-		struct audit_record r = {.deed = DEED_BENCH_RUN, .target_type = "benchmark"};
+		struct audit_record r = {.operation = OP_BENCH_RUN, .target_type = "benchmark"};
 		struct err failed = ERR_INIT;
 
 		r.name = c->argc ? c->argv[0] : "all";

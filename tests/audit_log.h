@@ -46,9 +46,9 @@ static inline void log_dir_free(char *dir)
 	free(dir);
 }
 
-static inline struct audit_record log_record(enum deed deed, enum audit_phase phase)
+static inline struct audit_record log_record(enum operation operation, enum audit_phase phase)
 {
-	return (struct audit_record){.deed = deed,
+	return (struct audit_record){.operation = operation,
 		.phase = phase,
 		.target_type = "container",
 		.engine = "QLSZ:PNHK",

@@ -462,7 +462,7 @@ static int prepare_one(struct agents_host *h, const struct agent_def *a, const c
 		{"python", join_words(mem, &a->python), false},
 		{"npm", join_words(mem, &a->npm), false},
 		{"system", join_words(mem, &a->system), false}};
-	const struct audit_record r = {.deed = DEED_IMAGE_BUILD,
+	const struct audit_record r = {.operation = OP_IMAGE_BUILD,
 		.target_type = "image",
 		.engine = h->at.info.id,
 		.name = tag,

@@ -199,7 +199,7 @@ static void open_lost_ports(struct bringing *b, const char *id)
 	for (size_t i = 0; i < n; i++) {
 		char port[8], where[PORT_WHERE_MAX];
 		const struct key_value kv[] = {{"port", port, false}, {"at", where, false}};
-		const struct audit_record r = {.deed = DEED_PORT_OPEN,
+		const struct audit_record r = {.operation = OP_PORT_OPEN,
 			.target_type = "container",
 			.target = id,
 			.name = b->spec.name,
@@ -325,7 +325,7 @@ static int do_replace(void *ctx, struct audit_record *r, struct err *e)
 
 static int replace_container(struct bringing *b, const struct existing *x, struct err *e)
 {
-	const struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
+	const struct audit_record r = {.operation = OP_CONTAINER_REMOVE,
 		.target_type = "container",
 		.target = x->id,
 		.name = b->spec.name,
@@ -645,7 +645,7 @@ static void describe_agent(const struct agent_def *a, struct arena *mem, struct 
 	kv[2] = (struct key_value){"sudo", a->sudo ? "yes" : "no", false};
 	kv[3] = (struct key_value){"mounts", arena_strdup(mem, mounts.s), false};
 	kv[4] = (struct key_value){"handed_over", arena_strdup(mem, secrets.s), false};
-	*r = (struct audit_record){.deed = DEED_AGENT_UP,
+	*r = (struct audit_record){.operation = OP_AGENT_UP,
 		.target_type = "container",
 		.name = a->container,
 		.agent = a->id,
@@ -759,7 +759,7 @@ static int do_take_down(void *ctx, struct audit_record *r, struct err *e)
 static int take_agent_down(
 	struct agents_host *h, const char *container, const struct existing *x, struct err *e)
 {
-	const struct audit_record r = {.deed = DEED_AGENT_DOWN,
+	const struct audit_record r = {.operation = OP_AGENT_DOWN,
 		.target_type = "container",
 		.target = x->id,
 		.name = container,

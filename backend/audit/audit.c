@@ -32,7 +32,7 @@ struct item {
 	audit_done_fn done;
 	void *ctx;
 	struct err *err; /* NULL, or why this one alone failed */
-	enum deed deed;
+	enum operation operation;
 	enum wanted wanted;
 	bool is_intent;
 	size_t len; /* of the body that follows */
@@ -115,21 +115,21 @@ static struct item *item_new(const struct audit *a, const struct audit_record *r
 	item->intent = r->intent;
 	item->done = done;
 	item->ctx = ctx;
-	item->deed = r->deed;
+	item->operation = r->operation;
 	item->is_intent = r->phase == AUDIT_INTENT;
 	return item;
 }
 
 static bool may_submit(struct audit *a, const struct item *item, struct err *e)
 {
-	const struct deed_info *deed = &deed_table[item->deed];
+	const struct operation_info *operation = &operation_table[item->operation];
 	bool outcome = item->after || item->intent;
 
 	if (a->bytes > AUDIT_QUEUE_MAX) {
 		err_set(e, ERR_FAILED, "The audit log cannot keep up; try again in a moment.");
 		return false;
 	}
-	if (a->trouble.kind && !item->wanted && !outcome && !(deed->flags & DEED_FREES) &&
+	if (a->trouble.kind && !item->wanted && !outcome && !(operation->flags & OP_FREES) &&
 		now_ns() - a->trouble_ns < (int64_t)TROUBLE_MS * 1000000) {
 		err_copy(e, &a->trouble);
 		return false;
@@ -204,7 +204,7 @@ static uint64_t submit_item(struct audit *a, struct item *item, enum wanted want
 }
 static enum wanted wanted_for(const struct audit_record *r, bool waits)
 {
-	if (r->phase == AUDIT_INTENT && deed_table[r->deed].class == DEED_GUARDED)
+	if (r->phase == AUDIT_INTENT && operation_table[r->operation].class == OP_GUARDED)
 		return WANT_DURABLE;
 	return r->phase == AUDIT_INTENT && waits ? WANT_WRITTEN : WANT_GROUP;
 }
@@ -212,8 +212,8 @@ static enum wanted wanted_for(const struct audit_record *r, bool waits)
 uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t after,
 	audit_done_fn done, void *ctx, struct err *e)
 {
-	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
-	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
+	CHECK(r->operation > OP_NONE && r->operation < OP_COUNT);
+	CHECK(operation_table[r->operation].class != OP_INTERNAL);
 	return submit_item(a, item_new(a, r, after, done, ctx), wanted_for(r, done != NULL), e);
 }
 
@@ -243,8 +243,8 @@ static int submit_and_wait(struct audit *a, const struct audit_record *r, enum w
 {
 	struct waiter w = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, ERR_INIT};
 
-	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
-	CHECK(deed_table[r->deed].class != DEED_INTERNAL);
+	CHECK(r->operation > OP_NONE && r->operation < OP_COUNT);
+	CHECK(operation_table[r->operation].class != OP_INTERNAL);
 	if (!submit_item(a, item_new(a, r, 0, wake_waiter, &w), wanted, e))
 		return -1;
 	pthread_mutex_lock(&w.lock);
@@ -362,8 +362,8 @@ static int write_items(struct audit *a, struct item *items, struct err *e)
 	for (struct item *i = items; i; i = i->next) {
 		const char *body = (const char *)(i + 1);
 
-		if (chain_add(&a->chain, i->deed, body, i->len, intent_of(a, i), &i->seq, &one) <
-			0) {
+		if (chain_add(&a->chain, i->operation, body, i->len, intent_of(a, i), &i->seq,
+			    &one) < 0) {
 			i->err = xmalloc(sizeof one);
 			*i->err = one;
 		} else if (i->is_intent) {

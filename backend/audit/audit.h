@@ -135,8 +135,8 @@ typedef void (*audit_done_fn)(void *ctx, uint64_t seq, const struct err *err);
 /*
  * Hand over one record; it is copied.  `after`: ticket of the intent that this is the outcome of
  * (when its number is not known yet), or 0.  Returns a ticket, or 0 with *e when it cannot be
- * taken: the deed must then not be done.  `done` may be NULL.  Intents of GUARDED deeds are
- * committed at once and their deed waits for `done`; other intents with a `done` are written at once and
+ * taken: the operation must then not be done.  `done` may be NULL.  Intents of GUARDED operations are
+ * committed at once and their operation waits for `done`; other intents with a `done` are written at once and
  * are answered then (seq is the number, the disk follows); everything else is committed within 50 ms.
  */
 uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t after,
@@ -162,7 +162,7 @@ int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t 
  * The gate for who lives on a loop and must not wait; for everybody else: record_act (record.h).
  *
  * gate_begin asks policy and hands the intent to the log's thread.  `go` is called once from gate_drain: with NULL
- * when that is in the log (on disk, where the deed's class asks for it) and the act may begin, or with why it
+ * when that is in the log (on disk, where the operation's class asks for it) and the act may begin, or with why it
  * must not.  gate_end is called once for each passage, also for one that `go` was told an error of, and records
  * how the act ended.  Thread: all of it on the loop; `wake` is called from any, and must bring about gate_drain.
  */

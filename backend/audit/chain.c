@@ -216,12 +216,12 @@ static int look_again(struct chain *c, struct err *e)
 	return chain_repair(c, raw, n, e);
 }
 
-int chain_note(
-	struct chain *c, enum deed deed, const struct key_value *params, size_t n, struct err *e)
+int chain_note(struct chain *c, enum operation operation, const struct key_value *params, size_t n,
+	struct err *e)
 {
 	struct audit_record r = c->self;
 
-	r.deed = deed;
+	r.operation = operation;
 	r.phase = AUDIT_EVENT;
 	r.result = AUDIT_OK;
 	r.wall_ms = c->sys->wall_ms();
@@ -231,7 +231,7 @@ int chain_note(
 	r.nparams = n;
 	str_clear(&c->scratch);
 	record_body(&c->scratch, &r);
-	return chain_add(c, deed, c->scratch.s, c->scratch.len, 0, NULL, e);
+	return chain_add(c, operation, c->scratch.s, c->scratch.len, 0, NULL, e);
 }
 
 /* Within one boot the two clocks run in step; where they do not, somebody set the wall clock. */
@@ -249,7 +249,7 @@ static int note_clock(struct chain *c, struct err *e)
 	/* Said once, also while no head is written. */
 	c->tip.wall_ms = wall;
 	c->tip.mono_us = mono;
-	return chain_note(c, DEED_LOG_CLOCK, &(struct key_value){"step_ms", text, false}, 1, e);
+	return chain_note(c, OP_LOG_CLOCK, &(struct key_value){"step_ms", text, false}, 1, e);
 }
 
 /* Keep the reserve allocated beyond what is about to be written. */
@@ -296,7 +296,7 @@ static int note_gap(struct chain *c, struct err *e)
 	snprintf(count, sizeof count, "%" PRIu64, c->gap.count);
 	snprintf(from, sizeof from, "%" PRId64, c->gap.from_ms);
 	snprintf(to, sizeof to, "%" PRId64, c->gap.to_ms);
-	return chain_note(c, DEED_LOG_GAP,
+	return chain_note(c, OP_LOG_GAP,
 		(struct key_value[]){{"unrecorded", count, false}, {"from_ms", from, false},
 			{"to_ms", to, false}, {"acts", c->gap.acts, false}},
 		4, e);
@@ -359,13 +359,13 @@ int chain_full(const struct chain *c, struct err *e)
 		c->path);
 }
 
-int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
-	uint64_t *ret_seq, struct err *e)
+int chain_add(struct chain *c, enum operation operation, const char *body, size_t len,
+	uint64_t intent, uint64_t *ret_seq, struct err *e)
 {
 	uint8_t prev[SEAL_HASH];
 
-	if (c->low && !intent && !(deed_table[deed].flags & DEED_FREES) &&
-		deed_table[deed].class != DEED_INTERNAL)
+	if (c->low && !intent && !(operation_table[operation].flags & OP_FREES) &&
+		operation_table[operation].class != OP_INTERNAL)
 		return chain_full(c, e);
 	memcpy(prev, c->tip.hash, sizeof prev);
 	c->tip.seq++;

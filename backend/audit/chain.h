@@ -62,9 +62,9 @@ void chain_release(struct chain *c);
 
 /* Lock, see where the end is, repair.  `bytes`: how much is going to be added, for the reserve. */
 int chain_begin(struct chain *c, size_t bytes, struct err *e);
-/* ERR_FAILED on a full disk where the deed may not use the reserve: the outcome of what was begun may. */
-int chain_add(struct chain *c, enum deed deed, const char *body, size_t len, uint64_t intent,
-	uint64_t *ret_seq, struct err *e);
+/* ERR_FAILED on a full disk where the operation may not use the reserve: the outcome of what was begun may. */
+int chain_add(struct chain *c, enum operation operation, const char *body, size_t len,
+	uint64_t intent, uint64_t *ret_seq, struct err *e);
 int chain_sync(struct chain *c, struct err *e);
 int chain_write(struct chain *c, struct err *e);
 void chain_end(struct chain *c);
@@ -85,8 +85,8 @@ int chain_prune(struct chain *c, int64_t keep_ms, uint64_t keep_bytes, uint64_t 
  */
 
 /* A record of the log about itself. */
-int chain_note(
-	struct chain *c, enum deed deed, const struct key_value *params, size_t n, struct err *e);
+int chain_note(struct chain *c, enum operation operation, const struct key_value *params, size_t n,
+	struct err *e);
 int chain_repair(struct chain *c, const char *raw, ssize_t n, struct err *e);
 int chain_open_segment(struct chain *c, uint64_t first, bool make, struct err *e);
 void chain_finish_prune(struct chain *c);

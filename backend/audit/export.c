@@ -34,8 +34,9 @@ static void learn_key(const char *line, size_t len, struct arena *mem, char key[
 	arena_reset(mem);
 	if (key[0] || !record_parse(line, len, mem, &r))
 		return;
-	hex = r.deed == DEED_LOG_START || r.deed == DEED_LOG_CHECKPOINT ? record_param(&r, "key")
-									: NULL;
+	hex = r.operation == OP_LOG_START || r.operation == OP_LOG_CHECKPOINT
+		? record_param(&r, "key")
+		: NULL;
 	if (hex && strlen(hex) == 2 * SEAL_KEY)
 		memcpy(key, hex, AUDIT_HEX);
 }

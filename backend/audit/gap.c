@@ -51,7 +51,7 @@ static int open_locked(int flags, struct err *e)
 	}
 }
 
-int gap_add(enum deed deed, struct err *e)
+int gap_add(enum operation operation, struct err *e)
 {
 	AUTO_CLOSE int fd = open_locked(O_WRONLY | O_CREAT | O_APPEND, e);
 	char line[LINE + 1];
@@ -59,37 +59,39 @@ int gap_add(enum deed deed, struct err *e)
 	if (fd < 0)
 		return -1;
 	snprintf(line, sizeof line, "%-20" PRId64 " %-42.42s\n", clock_wall_ms(),
-		deed_table[deed].name);
+		operation_table[operation].name);
 	if (write(fd, line, LINE) != LINE)
 		return err_sys(e, errno ? errno : ENOSPC,
 			"Cannot count the actions that are not recorded");
 	return 0;
 }
 
-static void count_gap_line(struct gap *g, const char *line, bool seen[DEED_COUNT])
+static void count_gap_line(struct gap *g, const char *line, bool seen[OP_COUNT])
 {
 	char name[LINE];
-	enum deed deed;
+	enum operation operation;
 	int64_t ms;
 
 	g->count++;
-	if (sscanf(line, "%" SCNd64 " %42s", &ms, name) != 2 || !(deed = deed_named(name)))
+	if (sscanf(line, "%" SCNd64 " %42s", &ms, name) != 2 ||
+		!(operation = operation_named(name)))
 		return;
 	if (!g->from_ms || ms < g->from_ms)
 		g->from_ms = ms;
 	if (ms > g->to_ms)
 		g->to_ms = ms;
-	if (!seen[deed] && strlen(g->acts) + strlen(deed_table[deed].name) + 3 < sizeof g->acts) {
+	if (!seen[operation] &&
+		strlen(g->acts) + strlen(operation_table[operation].name) + 3 < sizeof g->acts) {
 		if (*g->acts)
 			strcat(g->acts, ", ");
-		strcat(g->acts, deed_table[deed].name);
+		strcat(g->acts, operation_table[operation].name);
 	}
-	seen[deed] = true;
+	seen[operation] = true;
 }
 
 bool gap_take(struct gap *g)
 {
-	bool seen[DEED_COUNT] = {false};
+	bool seen[OP_COUNT] = {false};
 	char line[LINE + 1] = "";
 
 	*g = (struct gap){.fd = open_locked(O_RDONLY, NULL)};

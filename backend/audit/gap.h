@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <berth/deed.h>
+#include <berth/operation.h>
 #include <berth/err.h>
 
 /* One act more.  -1: it cannot be counted either, so it must not be done. */
-int gap_add(enum deed deed, struct err *e);
+int gap_add(enum operation operation, struct err *e);
 
 struct gap {
 	int fd; /* held open and locked until gap_release; -1: there is none */

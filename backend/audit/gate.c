@@ -66,7 +66,7 @@ static enum audit_result result_of_error(const struct err *err)
 	}
 }
 
-/* Opened at the first deed: what only looks pays nothing. */
+/* Opened at the first operation: what only looks pays nothing. */
 static int open_audit_log(struct recorder *by, struct err *e)
 {
 	const struct audit_options o = {
@@ -87,7 +87,8 @@ static void close_record(struct audit_record *r, enum audit_phase phase, const s
 static int put_record(
 	struct recorder *by, const struct audit_record *r, uint64_t *ret_seq, struct err *e)
 {
-	bool durable = r->phase == AUDIT_INTENT && deed_table[r->deed].class == DEED_GUARDED;
+	bool durable =
+		r->phase == AUDIT_INTENT && operation_table[r->operation].class == OP_GUARDED;
 	uint64_t seq = 0;
 
 	if (open_audit_log(by, e) || (durable ? audit_write : audit_put)(by->audit, r, &seq, e))
@@ -99,16 +100,16 @@ static int put_record(
 }
 
 /* Where the settings prefer that it is done: true, and it is counted. */
-static bool count_unrecorded(const struct recorder *by, enum deed deed)
+static bool count_unrecorded(const struct recorder *by, enum operation operation)
 {
-	return by->policy && by->policy->unrecorded && gap_add(deed, NULL) == 0;
+	return by->policy && by->policy->unrecorded && gap_add(operation, NULL) == 0;
 }
 
-static int go_unrecorded(const struct recorder *by, enum deed deed, const struct err *why)
+static int go_unrecorded(const struct recorder *by, enum operation operation, const struct err *why)
 {
 	struct err told = *why;
 
-	if (!count_unrecorded(by, deed))
+	if (!count_unrecorded(by, operation))
 		return -1;
 	err_wrap(&told, "Actions are currently not recorded in the audit log, only counted");
 	note_missing(RECORD_GAP, &told);
@@ -121,7 +122,7 @@ void record_event(struct recorder *by, const struct audit_record *r, const struc
 	struct err why = ERR_INIT;
 
 	close_record(&out, AUDIT_EVENT, err);
-	if (put_record(by, &out, NULL, &why) && go_unrecorded(by, r->deed, &why)) {
+	if (put_record(by, &out, NULL, &why) && go_unrecorded(by, r->operation, &why)) {
 		err_wrap(&why, "This action is not in the audit log");
 		note_missing(RECORD_GAP, &why);
 	}
@@ -132,7 +133,7 @@ static int ask_policy(const struct recorder *by, const struct audit_record *r,
 {
 	static const struct policy nothing;
 	static const struct key_value none = {"", "", false}; /* "" is a known nothing */
-	struct policy_act act = {.deed = r->deed,
+	struct policy_act act = {.operation = r->operation,
 		.endpoint = by->endpoint,
 		.engine_name = by->engine_name,
 		.name = r->name,
@@ -162,7 +163,7 @@ int record_intent(
 	rec->r.duration_us = -1;
 	rec->r.phase = AUDIT_INTENT;
 	if (put_record(by, &rec->r, &rec->intent, &why) == 0 ||
-		go_unrecorded(by, r->deed, &why) == 0)
+		go_unrecorded(by, r->operation, &why) == 0)
 		return 0;
 	err_wrap(&why, "nothing was done, because it could not be recorded");
 	/* Not the thing that it was to be done to. */
@@ -203,7 +204,7 @@ int record_end(struct recording *rec, const struct err *err)
 	rec->r.intent = rec->intent;
 	close_record(&rec->r, AUDIT_OUTCOME, err);
 	if (put_record(rec->by, &rec->r, NULL, &why) == 0 ||
-		go_unrecorded(rec->by, rec->r.deed, &why) == 0)
+		go_unrecorded(rec->by, rec->r.operation, &why) == 0)
 		return 0;
 	err_wrap(&why, "It was done, but its outcome could not be recorded");
 	note_missing(RECORD_LOST, &why);
@@ -371,7 +372,7 @@ struct passage *gate_intent(
 	arena_init(&p->mem, 512);
 	keep_record(p, r);
 	p->ticket = audit_submit(gate_log(g), &p->r, 0, on_recorded, p, &why);
-	if (!p->ticket && count_unrecorded(&g->by, r->deed)) {
+	if (!p->ticket && count_unrecorded(&g->by, r->operation)) {
 		mailbox_put(&g->answers, &p->mail);
 	} else if (!p->ticket) {
 		free_passage(p);
@@ -417,7 +418,7 @@ void gate_drain(struct gate *g)
 		g->waiting--;
 		if (err.kind)
 			p->ticket = 0;
-		if (err.kind && count_unrecorded(&g->by, p->r.deed))
+		if (err.kind && count_unrecorded(&g->by, p->r.operation))
 			err = (struct err)ERR_INIT;
 		if (err.kind)
 			err_wrap(&err, "Nothing was done, because it could not be recorded");

@@ -16,8 +16,8 @@
 #include "audit/record.h"
 #include "audit/sys.h"
 
-/* "BthIdx02"; what was made when there were other deeds had other bits, and is made again. */
-#define MAGIC (0x3230786449687442u ^ ((uint64_t)DEED_COUNT << 32))
+/* "BthIdx02"; what was made when there were other operations had other bits, and is made again. */
+#define MAGIC (0x3230786449687442u ^ ((uint64_t)OP_COUNT << 32))
 #define READ ((size_t)1 << 20)
 
 struct header {
@@ -35,7 +35,7 @@ uint64_t index_agent(const char *agent)
 	return (uint64_t)1 << (1 + (h >> 32) % 63);
 }
 
-uint64_t index_deed(enum deed d)
+uint64_t index_operation(enum operation d)
 {
 	return (uint64_t)1 << d % 64;
 }
@@ -94,7 +94,7 @@ static uint64_t agent_bit(const char *line, const char *end)
 	return index_agent(id);
 }
 
-static uint64_t name_bit(const char *name, size_t n, bool deed)
+static uint64_t name_bit(const char *name, size_t n, bool operation)
 {
 	char word[32];
 
@@ -102,8 +102,8 @@ static uint64_t name_bit(const char *name, size_t n, bool deed)
 		return UINT64_MAX;
 	memcpy(word, name, n);
 	word[n] = '\0';
-	if (deed)
-		return index_deed(deed_named(word));
+	if (operation)
+		return index_operation(operation_named(word));
 	for (int i = 0; i <= AUDIT_TIMEOUT; i++)
 		if (strcmp(audit_result_name((enum audit_result)i), word) == 0)
 			return (uint64_t)1 << i;
@@ -113,12 +113,12 @@ static uint64_t name_bit(const char *name, size_t n, bool deed)
 static void index_line(struct index_entry *x, const char *line, const char *end)
 {
 	size_t n;
-	const char *deed = find_member(line, end, ",\"act\":\"", &n);
+	const char *operation = find_member(line, end, ",\"act\":\"", &n);
 	const char *wall = memmem(line, (size_t)(end - line), ",\"wall_ms\":", 11);
 	const char *result;
 	int64_t ms = 0;
 
-	x->deeds |= deed ? name_bit(deed, n, true) : UINT64_MAX;
+	x->operations |= operation ? name_bit(operation, n, true) : UINT64_MAX;
 	x->agents |= agent_bit(line, end);
 	result = find_member(line, end, ",\"outcome\":\"", &n);
 	x->results |= result ? name_bit(result, n, false) : 1;
@@ -244,11 +244,11 @@ void index_release(struct index *x)
 }
 
 bool index_may_hold(const struct index_entry *x, const struct audit_filter *f, uint64_t agent_bits,
-	uint64_t deed_bits)
+	uint64_t operation_bits)
 {
 	uint64_t result = (uint64_t)1 << f->result;
 
-	if (!(x->agents & agent_bits) || !(x->deeds & deed_bits))
+	if (!(x->agents & agent_bits) || !(x->operations & operation_bits))
 		return false;
 	if (f->by_result && !(x->results & (f->not_result ? ~result : result)))
 		return false;

@@ -22,9 +22,9 @@
 struct index_entry {
 	uint64_t offset; /* of the first line it is about; a line boundary */
 	int64_t wall_min, wall_max;
-	uint64_t agents;  /* bit per hash of an agent's id; bit 0: records without one */
-	uint64_t deeds;   /* as of index_deed */
-	uint64_t results; /* bit per result */
+	uint64_t agents;     /* bit per hash of an agent's id; bit 0: records without one */
+	uint64_t operations; /* as of index_operation */
+	uint64_t results;    /* bit per result */
 };
 
 struct index {
@@ -41,8 +41,8 @@ void index_release(struct index *x);
 /* May a record that passes the filter lie in this part?  `agent_bits`: index_agent of its agent, or
  * all ones. */
 uint64_t index_agent(const char *agent);
-uint64_t index_deed(enum deed d); /* a bit; deeds may share one */
+uint64_t index_operation(enum operation d); /* a bit; operations may share one */
 bool index_may_hold(const struct index_entry *x, const struct audit_filter *f, uint64_t agent_bits,
-	uint64_t deed_bits);
+	uint64_t operation_bits);
 
 #endif

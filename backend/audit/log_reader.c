@@ -34,7 +34,7 @@ struct audit_reader {
 	char *needle;               /* bytes that every matching line holds, or NULL */
 	struct regex *text;         /* of filter.text without its !; NULL: every line matches */
 	bool not_text;
-	uint64_t agent_bits, deed_bits;
+	uint64_t agent_bits, operation_bits;
 	struct segments segs;
 	struct place older, newer;
 	bool forward; /* newer began at the beginning */
@@ -95,20 +95,20 @@ static int take_filter(struct audit_reader *r, const struct audit_filter *f, str
 
 	r->filter = f ? *f : all;
 	r->filter.agent = xstrdup(r->filter.agent ? r->filter.agent : "");
-	r->filter.deed = xstrdup(r->filter.deed ? r->filter.deed : "");
+	r->filter.operation = xstrdup(r->filter.operation ? r->filter.operation : "");
 	r->filter.target = xstrdup(r->filter.target ? r->filter.target : "");
 	r->filter.text = xstrdup(r->filter.text ? r->filter.text : "");
-	r->agent_bits = r->deed_bits = UINT64_MAX;
+	r->agent_bits = r->operation_bits = UINT64_MAX;
 	if (*r->filter.agent && !is_pattern(r->filter.agent)) {
 		r->agent_bits = index_agent(r->filter.agent);
 		if (plain_ascii(r->filter.agent))
 			r->needle = xasprintf(",\"agent\":\"%s\"", r->filter.agent);
 	}
-	if (*r->filter.deed) {
-		r->deed_bits = 0;
-		for (int d = 1; d < DEED_COUNT; d++)
-			if (policy_match(r->filter.deed, deed_table[d].name))
-				r->deed_bits |= index_deed((enum deed)d);
+	if (*r->filter.operation) {
+		r->operation_bits = 0;
+		for (int d = 1; d < OP_COUNT; d++)
+			if (policy_match(r->filter.operation, operation_table[d].name))
+				r->operation_bits |= index_operation((enum operation)d);
 	}
 	r->not_text = *r->filter.text == '!';
 	return compile_text(r->filter.text, &r->text, e);
@@ -153,7 +153,7 @@ void audit_reader_close(struct audit_reader *r)
 	segments_release(&r->segs);
 	index_release(&r->index);
 	free((char *)r->filter.agent);
-	free((char *)r->filter.deed);
+	free((char *)r->filter.operation);
 	free((char *)r->filter.target);
 	free((char *)r->filter.text);
 	free(r->needle);
@@ -188,7 +188,7 @@ static bool passes_filter(const struct audit_filter *f, const struct audit_recor
 	if ((f->since_ms && r->wall_ms < f->since_ms) || (f->until_ms && r->wall_ms > f->until_ms))
 		return false;
 	return text_matches(f->agent, r->agent) && target_matches(f->target, r) &&
-		(!*f->deed || policy_match(f->deed, deed_table[r->deed].name));
+		(!*f->operation || policy_match(f->operation, operation_table[r->operation].name));
 }
 
 /* Hand out one line if it is a record that passes; returns how many (0 or 1). */
@@ -233,7 +233,7 @@ static bool is_filter_narrow(const struct audit_reader *r)
 {
 	const struct audit_filter *f = &r->filter;
 
-	return r->agent_bits != UINT64_MAX || r->deed_bits != UINT64_MAX || f->by_result ||
+	return r->agent_bits != UINT64_MAX || r->operation_bits != UINT64_MAX || f->by_result ||
 		f->since_ms || f->until_ms;
 }
 
@@ -274,7 +274,7 @@ static void skip_back(struct audit_reader *r, const struct index *x)
 	while (r->older.offset && x->n) {
 		size_t i = entry_at(x, r->older.offset - 1);
 
-		if (index_may_hold(&x->v[i], &r->filter, r->agent_bits, r->deed_bits))
+		if (index_may_hold(&x->v[i], &r->filter, r->agent_bits, r->operation_bits))
 			return;
 		r->older.offset = x->v[i].offset;
 	}
@@ -343,7 +343,7 @@ static void skip_forward(struct audit_reader *r, const struct index *x)
 	while (r->newer.offset < x->size && x->n) {
 		size_t i = entry_at(x, r->newer.offset);
 
-		if (index_may_hold(&x->v[i], &r->filter, r->agent_bits, r->deed_bits))
+		if (index_may_hold(&x->v[i], &r->filter, r->agent_bits, r->operation_bits))
 			return;
 		r->newer.offset = i + 1 < x->n ? x->v[i + 1].offset : x->size;
 	}

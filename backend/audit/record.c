@@ -181,7 +181,7 @@ static void add_params(struct str *out, const struct audit_record *r)
 
 		/* What is internal to the log is not anybody's secret: keys there are public ones.
 		 */
-		if (masked && deed_table[r->deed].class == DEED_INTERNAL)
+		if (masked && operation_table[r->operation].class == OP_INTERNAL)
 			masked = false;
 		if (i)
 			ADD(out, ",");
@@ -208,9 +208,9 @@ void record_self(struct str *out, const struct audit_record *r)
 
 void record_body_by(struct str *out, const struct audit_record *r, const struct str *self)
 {
-	CHECK(r->deed > DEED_NONE && r->deed < DEED_COUNT);
+	CHECK(r->operation > OP_NONE && r->operation < OP_COUNT);
 	ADD(out, ",\"act\":\"");
-	str_adds(out, deed_table[r->deed].name);
+	str_adds(out, operation_table[r->operation].name);
 	ADD(out, "\",\"phase\":\"");
 	str_adds(out, audit_phase_name(r->phase));
 	ADD_NUMBER(out, "\",\"wall_ms\":", r->wall_ms > 0 ? (uint64_t)r->wall_ms : 0);

@@ -225,7 +225,7 @@ bool record_parse(const char *line, size_t len, struct arena *mem, struct audit_
 	if (take_literal(&c, ",\"intent\":"))
 		ret->intent = parse_number(&c);
 	need_literal(&c, ",\"act\":");
-	ret->deed = deed_named(parse_string(&c));
+	ret->operation = operation_named(parse_string(&c));
 	need_literal(&c, ",\"phase\":");
 	ret->phase = phase_named(&c, parse_string(&c));
 	parse_actor(&c, ret);
@@ -235,7 +235,7 @@ bool record_parse(const char *line, size_t len, struct arena *mem, struct audit_
 	need_literal(&c, "\",\"hash\":\"");
 	parse_hash(&c, ret->hash);
 	need_literal(&c, "\"}");
-	return !c.bad && c.s == c.end && ret->deed != DEED_NONE;
+	return !c.bad && c.s == c.end && ret->operation != OP_NONE;
 }
 
 bool record_frame(const char *line, size_t len, struct record_frame *ret)

@@ -33,14 +33,14 @@ static void apply_record(struct walk *w, const struct audit_record *r)
 	struct head *h = w->h;
 	const char *key = NULL, *text;
 
-	switch (r->deed) {
-	case DEED_LOG_START:
+	switch (r->operation) {
+	case OP_LOG_START:
 		h->signed_seq = r->seq;
 		key = record_param(r, "key");
 		w->named_key = true;
 		break;
-	case DEED_LOG_DAMAGE: key = record_param(r, "key"); break;
-	case DEED_LOG_CHECKPOINT:
+	case OP_LOG_DAMAGE: key = record_param(r, "key"); break;
+	case OP_LOG_CHECKPOINT:
 		text = record_param(r, "checkpoint");
 		h->checkpoints = text ? strtoull(text, NULL, 10) : 0;
 		h->signed_seq = r->seq;
@@ -50,11 +50,11 @@ static void apply_record(struct walk *w, const struct audit_record *r)
 		key = record_param(r, "next");
 		w->named_key = true;
 		break;
-	case DEED_LOG_PRUNED:
+	case OP_LOG_PRUNED:
 		text = record_param(r, "to_seq");
 		w->prune_to = text ? strtoull(text, NULL, 10) : 0;
 		break;
-	case DEED_LOG_CLOCK:
+	case OP_LOG_CLOCK:
 		h->wall_ms = r->wall_ms;
 		h->mono_us = r->mono_us;
 		snprintf(h->boot, sizeof h->boot, "%s", r->boot);
@@ -178,7 +178,7 @@ static int note_torn(struct chain *c, const struct torn *torn, struct err *e)
 {
 	if (!torn->bytes[0])
 		return 0;
-	return chain_note(c, DEED_LOG_TORN,
+	return chain_note(c, OP_LOG_TORN,
 		(struct key_value[]){{"bytes", torn->bytes, false}, {"sha256", torn->sha256, false},
 			{"kept_as", torn->kept_as, false}},
 		3, e);
@@ -203,7 +203,7 @@ static int start_log(struct chain *c, struct err *e)
 	hex_digits(id, random, sizeof random);
 	hex_digits(key, c->head.next_key, SEAL_KEY);
 	c->tip.signed_seq = 1;
-	if (chain_note(c, DEED_LOG_START,
+	if (chain_note(c, OP_LOG_START,
 		    (struct key_value[]){{"format", "berth.audit/1", false}, {"log", id, false},
 			    {"key", key, false}},
 		    3, e) < 0)
@@ -245,7 +245,7 @@ static int note_damage(struct chain *c, const char *what, const char *missing, u
 
 	snprintf(a, sizeof a, "%" PRIu64, expected);
 	snprintf(b, sizeof b, "%" PRIu64, found);
-	return chain_note(c, DEED_LOG_DAMAGE,
+	return chain_note(c, OP_LOG_DAMAGE,
 		(struct key_value[]){{"what", what, false}, {"missing", missing, false},
 			{"acknowledged", a, false}, {"found", b, false}},
 		4, e);

@@ -41,7 +41,7 @@ static int replace_key(struct chain *c, struct err *e)
 	hex_digits(hex, key, SEAL_KEY);
 	c->tip = c->head;
 	memcpy(c->tip.next_key, key, SEAL_KEY);
-	if (chain_note(c, DEED_LOG_DAMAGE,
+	if (chain_note(c, OP_LOG_DAMAGE,
 		    (struct key_value[]){{"what", "key", false},
 			    {"missing", "the signing key is missing or not the one that was named",
 				    false},
@@ -74,7 +74,7 @@ static void sign_checkpoint(struct chain *c, const struct keys_step *step, struc
 	hex_digits(key, c->head.next_key, SEAL_KEY);
 	hex_digits(next, step->next_public, SEAL_KEY);
 	r.agent = r.session = NULL;
-	r.deed = DEED_LOG_CHECKPOINT;
+	r.operation = OP_LOG_CHECKPOINT;
 	r.phase = AUDIT_EVENT;
 	r.result = AUDIT_OK;
 	r.wall_ms = c->sys->wall_ms();
@@ -112,7 +112,7 @@ int chain_checkpoint(struct chain *c, struct err *e)
 	}
 	c->tip = c->head;
 	sign_checkpoint(c, &step, &body);
-	chain_add(c, DEED_LOG_CHECKPOINT, body.s, body.len, 0, NULL, NULL);
+	chain_add(c, OP_LOG_CHECKPOINT, body.s, body.len, 0, NULL, NULL);
 	memcpy(c->tip.next_key, step.next_public, SEAL_KEY);
 	c->tip.checkpoints++;
 	c->tip.signed_seq = c->tip.seq;
@@ -232,7 +232,7 @@ static int choose_expired(struct chain *c, const struct segments *s, int64_t kee
 		if (!(keep_bytes && total > keep_bytes) && !(keep_ms && now - r.wall_ms > keep_ms))
 			break;
 		/* Only where the key in force is told can the rest be checked on its own. */
-		if (r.deed == DEED_LOG_CHECKPOINT) {
+		if (r.operation == OP_LOG_CHECKPOINT) {
 			*last = r;
 			*ret_n = i + 1;
 		}
@@ -267,10 +267,10 @@ void chain_finish_prune(struct chain *c)
 	segments_release(&s);
 }
 
-/* A parameter of the first record of this deed near the segment's beginning; false: there is no such
+/* A parameter of the first record of this operation near the segment's beginning; false: there is no such
  * record.  "" when it does not have it. */
-static bool begins_with(struct chain *c, const struct segment *s, enum deed deed, const char *param,
-	struct arena *mem, char ret[AUDIT_HEX])
+static bool begins_with(struct chain *c, const struct segment *s, enum operation operation,
+	const char *param, struct arena *mem, char ret[AUDIT_HEX])
 {
 	AUTO_FREE char *text = xmalloc(BEGINNING);
 	char name[SEGMENT_NAME], *line = text, *newline;
@@ -284,7 +284,7 @@ static bool begins_with(struct chain *c, const struct segment *s, enum deed deed
 		struct audit_record r;
 
 		if (record_frame(line, len, &f) && f.internal && record_parse(line, len, mem, &r) &&
-			r.deed == deed) {
+			r.operation == operation) {
 			const char *value = record_param(&r, param);
 
 			snprintf(ret, AUDIT_HEX, "%s", value ? value : "");
@@ -300,11 +300,11 @@ static void original_key(
 	struct chain *c, const struct segments *s, struct arena *mem, char ret[AUDIT_HEX])
 {
 	ret[0] = '\0';
-	if (begins_with(c, &s->v[0], DEED_LOG_START, "key", mem, ret))
+	if (begins_with(c, &s->v[0], OP_LOG_START, "key", mem, ret))
 		return;
 	/* Pruned before, when a segment was full: the record of that begins the next. */
 	for (size_t i = s->n; i-- > 0;)
-		if (begins_with(c, &s->v[i], DEED_LOG_PRUNED, "first", mem, ret))
+		if (begins_with(c, &s->v[i], OP_LOG_PRUNED, "first", mem, ret))
 			return;
 }
 
@@ -334,7 +334,7 @@ int chain_prune(
 	hex_digits(hash, last.hash, SEAL_HASH);
 	original_key(c, &s, &mem, first);
 	c->tip = c->head;
-	chain_note(c, DEED_LOG_PRUNED,
+	chain_note(c, OP_LOG_PRUNED,
 		(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
 			{"key", record_param(&last, "next"), false}, {"segments", segments, false},
 			{"first", first, false}},

@@ -199,12 +199,12 @@ static int on_internal(struct checker *c, const struct record_frame *f, size_t l
 	if (!record_parse(f->text, len, &c->mem, &r))
 		return note_fault(c, AUDIT_CHANGED, f->seq,
 			"Record %" PRIu64 " is not in the format berth writes.", f->seq);
-	switch (r.deed) {
-	case DEED_LOG_START: return on_start(c, &r);
-	case DEED_LOG_CHECKPOINT: return on_checkpoint(c, f, &r);
-	case DEED_LOG_PRUNED: on_pruned(c, &r); return 0;
-	case DEED_LOG_TORN: c->v->torn++; return 0;
-	case DEED_LOG_DAMAGE: return on_damage(c, &r);
+	switch (r.operation) {
+	case OP_LOG_START: return on_start(c, &r);
+	case OP_LOG_CHECKPOINT: return on_checkpoint(c, f, &r);
+	case OP_LOG_PRUNED: on_pruned(c, &r); return 0;
+	case OP_LOG_TORN: c->v->torn++; return 0;
+	case OP_LOG_DAMAGE: return on_damage(c, &r);
 	default: return 0;
 	}
 }

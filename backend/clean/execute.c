@@ -188,11 +188,11 @@ static bool check_item(
 }
 
 static struct audit_record record_of_item(const struct running *r, const struct clean_item *it,
-	enum deed deed, struct key_value *params)
+	enum operation operation, struct key_value *params)
 {
 	params[0] = (struct key_value){"plan", r->p->name, false};
 	params[1] = (struct key_value){"reason", clean_reason_name(it->reason), false};
-	return (struct audit_record){.deed = deed,
+	return (struct audit_record){.operation = operation,
 		.target_type = clean_type_name(it->type),
 		.target = it->id,
 		.name = it->name,
@@ -204,7 +204,7 @@ void clean_refused(struct clean_host *h, const struct clean_plan *p, const struc
 	const struct err *why)
 {
 	const struct key_value kv[] = {{"endpoint", p->endpoint, false}};
-	const struct audit_record r = {.deed = clean_deed(it->type),
+	const struct audit_record r = {.operation = clean_operation(it->type),
 		.engine = h->at.recorder.engine,
 		.target_type = clean_type_name(it->type),
 		.target = it->id,
@@ -238,13 +238,13 @@ static int do_clean(void *ctx, struct audit_record *r, struct err *e)
 }
 
 /* One act through the gate.  What is gone, or another is removing, is no failure in the log. */
-static int do_recorded(struct worker *k, const struct clean_item *it, enum deed deed,
+static int do_recorded(struct worker *k, const struct clean_item *it, enum operation operation,
 	clean_fn *doing, struct err *e)
 {
 	struct recorder by = k->r->by;
 	struct cleaning_act a = {k, it, doing, ERR_INIT};
 	struct key_value params[2];
-	struct audit_record record = record_of_item(k->r, it, deed, params);
+	struct audit_record record = record_of_item(k->r, it, operation, params);
 
 	if (record_act(&by, &record, NULL, do_clean, &a, e))
 		return -1;
@@ -390,8 +390,8 @@ static void remove_container(struct worker *k, size_t i)
 	struct err e = ERR_INIT;
 
 	set_outcome(k->r, i, CLEAN_REMOVING, "%s", "");
-	settle_removal(k->r, i,
-		do_recorded(k, &k->r->p->item[i], DEED_CONTAINER_REMOVE, do_remove, &e), &e);
+	settle_removal(
+		k->r, i, do_recorded(k, &k->r->p->item[i], OP_CONTAINER_REMOVE, do_remove, &e), &e);
 }
 
 static void remove_first(struct worker *k, size_t i)
@@ -410,7 +410,7 @@ static void remove_first(struct worker *k, size_t i)
 	}
 	set_outcome(r, i, CLEAN_STOPPING, "%s", "");
 	failed = do_recorded(
-		k, &r->p->item[i], DEED_CONTAINER_STOP, paused ? do_stop_paused : do_stop, &e);
+		k, &r->p->item[i], OP_CONTAINER_STOP, paused ? do_stop_paused : do_stop, &e);
 	if (failed)
 		settle_removal(r, i, failed, &e);
 	else
@@ -422,7 +422,7 @@ static int revive_container(struct worker *k, size_t i, struct err *e)
 {
 	k->restoring_until_ns = clock_mono_ns() + RESTORE_MS * INT64_C(1000000);
 	if (sync_ask(k->en, "reach %s", "the engine", "GET", "/_ping", NULL, ALIVE_MS, NULL, e) ||
-		do_recorded(k, &k->r->p->item[i], DEED_CONTAINER_START, do_start, e))
+		do_recorded(k, &k->r->p->item[i], OP_CONTAINER_START, do_start, e))
 		return -1;
 	return 0;
 }
@@ -473,7 +473,7 @@ static void remove_other(struct worker *k, size_t i)
 	if (!check_item(k, i, false, &running, &paused))
 		return;
 	set_outcome(r, i, CLEAN_REMOVING, "%s", "");
-	settle_removal(r, i, do_recorded(k, it, clean_deed(it->type), do_delete, &e), &e);
+	settle_removal(r, i, do_recorded(k, it, clean_operation(it->type), do_delete, &e), &e);
 }
 
 static int do_forget(struct worker *k, const struct clean_item *it, struct err *e)
@@ -495,8 +495,8 @@ static void remove_files(struct worker *k, size_t i)
 			"An agent is being brought up, or another clean-up is running: "
 			"left alone.");
 	else if (check_item(k, i, false, &running, &paused))
-		settle_removal(r, i,
-			do_recorded(k, &r->p->item[i], DEED_SESSION_FORGET, do_forget, &e), &e);
+		settle_removal(
+			r, i, do_recorded(k, &r->p->item[i], OP_SESSION_FORGET, do_forget, &e), &e);
 }
 
 static const struct {
@@ -694,7 +694,7 @@ static int carry_out_plan(struct running *r, struct err *e)
 {
 	struct clean_totals t = clean_totals(r->p);
 	struct key_value params[2] = {{"endpoint", r->p->endpoint, false}};
-	struct audit_record record = {.deed = DEED_CLEAN,
+	struct audit_record record = {.operation = OP_CLEAN,
 		.target_type = "plan",
 		.name = r->p->name,
 		.params = params,

@@ -18,13 +18,13 @@
 
 static const struct {
 	const char *name;
-	enum deed deed;
+	enum operation operation;
 } types[CLEAN_TYPES] = {
-	[CLEAN_CONTAINER] = {"container", DEED_CONTAINER_REMOVE},
-	[CLEAN_NETWORK] = {"network", DEED_NETWORK_REMOVE},
-	[CLEAN_VOLUME] = {"volume", DEED_VOLUME_REMOVE},
-	[CLEAN_IMAGE] = {"image", DEED_IMAGE_REMOVE},
-	[CLEAN_LEFTOVER] = {"leftover", DEED_SESSION_FORGET},
+	[CLEAN_CONTAINER] = {"container", OP_CONTAINER_REMOVE},
+	[CLEAN_NETWORK] = {"network", OP_NETWORK_REMOVE},
+	[CLEAN_VOLUME] = {"volume", OP_VOLUME_REMOVE},
+	[CLEAN_IMAGE] = {"image", OP_IMAGE_REMOVE},
+	[CLEAN_LEFTOVER] = {"leftover", OP_SESSION_FORGET},
 };
 
 /* What "%s" is for a container: the engine's words about its state. */
@@ -53,9 +53,9 @@ const char *clean_reason_name(enum clean_reason r)
 	return r < CLEAN_REASONS ? reasons[r].name : "unknown";
 }
 
-enum deed clean_deed(enum clean_type t)
+enum operation clean_operation(enum clean_type t)
 {
-	return types[t].deed;
+	return types[t].operation;
 }
 
 struct planning {
@@ -132,7 +132,7 @@ static const char *explain_kept(const struct planning *g, const struct clean_ite
 	static const struct key_value none = {"", "", false};
 	struct policy p;
 	struct policy_host hosts[64];
-	struct policy_act act = {.deed = clean_deed(it->type),
+	struct policy_act act = {.operation = clean_operation(it->type),
 		.endpoint = g->p->endpoint,
 		.engine_name = g->p->engine_name,
 		.name = it->name,

@@ -9,7 +9,7 @@
 #include "clean/world.h"
 
 /* One line of the rules' table: the words of a reason, what policy calls its removal. */
-enum deed clean_deed(enum clean_type t);
+enum operation clean_operation(enum clean_type t);
 
 /* The judgement about one container of the world; CLEAN_NOTHING when it is no candidate. */
 enum clean_reason rule_container(

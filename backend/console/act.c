@@ -3,7 +3,7 @@
  *
  * Every target of every command passes act_begin -> on_act_intent -> on_act_done.
  * act_begin says no (another engine, gone, busy, policy); on_act_intent comes when the audit log has
- * what is going to be done (on disk, where the deed is one that must not happen otherwise); act_outcome is
+ * what is going to be done (on disk, where the operation is one that must not happen otherwise); act_outcome is
  * reached exactly once for every act_begin that said yes.
  * Many targets are a job, eight at a time.  A row goes only when the engine says that it is gone.
  */
@@ -56,7 +56,7 @@ static struct passage *pass_gate(struct act_item *it, gate_fn *go, struct err *e
 	char name[SIGNAL_NAME_MAX];
 	struct key_value params[4];
 	struct record_target of;
-	struct audit_record r = record_of_container(it->at, deed_of_act(batch->act), &t, &of);
+	struct audit_record r = record_of_container(it->at, operation_of_act(batch->act), &t, &of);
 
 	r.params = params;
 	if (batch->force)

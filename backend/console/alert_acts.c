@@ -280,7 +280,7 @@ void alert_act(
 	struct alert_act *a = xcalloc(1, sizeof *a);
 	struct key_value kv[] = {{"rule", rule->name, false}, {"when", rule->when, false},
 		{hook ? "host" : "command", rule->command, false}};
-	struct audit_record r = {.deed = hook ? DEED_ALERT_POST : DEED_ALERT_COMMAND,
+	struct audit_record r = {.operation = hook ? OP_ALERT_POST : OP_ALERT_COMMAND,
 		.target_type = "container",
 		.engine = k->b->home->model.engine,
 		.target = row->c ? row->c->id : NULL,

@@ -123,7 +123,7 @@ static void note_log(struct backend *b, const struct container *c)
 {
 	const struct target t = {c->engine, c->id, c->name};
 	struct record_target of;
-	const struct audit_record read = record_of_container(b->home, DEED_CONTAINER_LOGS, &t, &of);
+	const struct audit_record read = record_of_container(b->home, OP_CONTAINER_LOGS, &t, &of);
 
 	gate_note(gate_of(b->home), &read, NULL);
 }

@@ -230,7 +230,7 @@ static void note_alert(struct backend *b, const struct alert_rule *r, const stru
 				: r->bell ? "bell"
 					  : "",
 			false}};
-	const struct audit_record rec = {.deed = DEED_ALERT,
+	const struct audit_record rec = {.operation = OP_ALERT,
 		.target_type = "container",
 		.engine = b->home->model.engine,
 		.target = row->c ? row->c->id : NULL,

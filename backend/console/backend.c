@@ -53,7 +53,7 @@ struct unlock {
 static struct audit_record describe_read_only(bool on, struct key_value *to)
 {
 	*to = (struct key_value){"read_only", on ? "on" : "off", false};
-	return (struct audit_record){.deed = DEED_POLICY_CHANGE,
+	return (struct audit_record){.operation = OP_POLICY_CHANGE,
 		.target_type = "policy",
 		.name = on ? "read-only on" : "read-only off",
 		.nparams = 1,

@@ -47,7 +47,7 @@ static void on_inspected(void *ctx, const struct engine_container *ec, const cha
 	struct event *ev = event_new(err ? EV_RESULT : EV_INSPECT);
 	const struct target t = {c->engine, c->target, c->name};
 	struct record_target of;
-	const struct audit_record r = record_of_container(c->at, DEED_CONTAINER_INSPECT, &t, &of);
+	const struct audit_record r = record_of_container(c->at, OP_CONTAINER_INSPECT, &t, &of);
 
 	(void)ec;
 	gate_note(gate_of(c->at), &r, err);
@@ -161,7 +161,7 @@ static void on_save_intent(void *ctx, const struct err *err)
 void chores_save(struct backend *b, const struct command *c)
 {
 	struct save *s = xcalloc(1, sizeof *s);
-	struct audit_record r = {.deed = DEED_FILE_WRITE, .target_type = "file"};
+	struct audit_record r = {.operation = OP_FILE_WRITE, .target_type = "file"};
 	struct err e = ERR_INIT;
 
 	s->work.data = s;
@@ -372,7 +372,7 @@ static void on_import_intent(void *ctx, const struct err *err)
 void chores_import(struct backend *b, const struct command *c)
 {
 	const struct key_value param = {"path", c->import.path, false};
-	const struct audit_record r = {.deed = DEED_IMAGE_IMPORT,
+	const struct audit_record r = {.operation = OP_IMAGE_IMPORT,
 		.target_type = "image",
 		.engine = b->home->model.engine,
 		.name = c->import.reference,
@@ -425,7 +425,7 @@ void chores_cancel_job(struct backend *b, const struct command *c)
 			(unsigned)c->jobs.id[i].serial);
 		gate_note(gate_of(b->home),
 			&(struct audit_record){
-				.deed = DEED_JOB_CANCEL, .target_type = "job", .name = which},
+				.operation = OP_JOB_CANCEL, .target_type = "job", .name = which},
 			e.kind ? &e : NULL);
 		/* One that ended meanwhile needs no stopping. */
 		if (e.kind && (c->jobs.n == 1 || e.kind != ERR_NOT_FOUND) && !first.kind)
@@ -502,7 +502,7 @@ void chores_allow_job(struct backend *b, const struct command *c)
 	a = xcalloc(1, sizeof *a);
 	*a = (struct allowance){.b = b, .id = c->id, .job = j->id};
 	a->passage = gate_begin(gate_of(b->home),
-		&(struct audit_record){.deed = DEED_JOB_ALLOW,
+		&(struct audit_record){.operation = OP_JOB_ALLOW,
 			.target_type = "job",
 			.name = j->name,
 			.params = (const struct key_value[]){{"asked_by", j->owner, false},

@@ -265,8 +265,8 @@ void stats_stop(struct backend *b);
 void recording_init(struct backend *b, const struct backend_options *o);
 struct gate *gate_of(struct site *at); /* that every act passes (audit/audit.h) */
 /* What is recorded of a container, and what policy goes by: as it is now, to be handed on at once. */
-struct audit_record record_of_container(
-	struct site *at, enum deed deed, const struct target *c, struct record_target *ret);
+struct audit_record record_of_container(struct site *at, enum operation operation,
+	const struct target *c, struct record_target *ret);
 /* Can what is read now be recorded? */
 int recording_may_read(struct backend *b, struct err *e);
 void recording_pulse(struct backend *b); /* says it when records cannot be written */

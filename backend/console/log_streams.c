@@ -507,7 +507,7 @@ void logs_subscribe(struct backend *b, const struct command *c)
 		src->engine = arena_strdup(&s->mem, t->engine);
 		src->id = arena_strdup(&s->mem, t->id);
 		src->name = arena_strdup(&s->mem, t->name);
-		read = record_of_container(at ? at : b->home, DEED_CONTAINER_LOGS, t, &of);
+		read = record_of_container(at ? at : b->home, OP_CONTAINER_LOGS, t, &of);
 		gate_note(gate_of(at ? at : b->home), &read, NULL);
 		if (!r)
 			end_unreadable(src, "no longer exists.");

@@ -36,8 +36,8 @@ struct gate *gate_of(struct site *at)
 	return g;
 }
 
-struct audit_record record_of_container(
-	struct site *at, enum deed deed, const struct target *c, struct record_target *ret)
+struct audit_record record_of_container(struct site *at, enum operation operation,
+	const struct target *c, struct record_target *ret)
 {
 	const struct row *row = model_find(&at->model, c->id);
 
@@ -47,7 +47,7 @@ struct audit_record record_of_container(
 			.nimages = 1,
 			.labels = row->labels,
 			.nlabels = row->nlabels};
-	return (struct audit_record){.deed = deed,
+	return (struct audit_record){.operation = operation,
 		.target_type = "container",
 		.engine = c->engine,
 		.target = c->id,

@@ -219,7 +219,7 @@ void shell_open(struct backend *b, const struct command *c)
 		{"command", sh->command.s, false}, {"user", sh->user, false}};
 	struct record_target of;
 	struct audit_record r =
-		record_of_container(sh->at ? sh->at : b->home, DEED_CONTAINER_SHELL, &t, &of);
+		record_of_container(sh->at ? sh->at : b->home, OP_CONTAINER_SHELL, &t, &of);
 	struct err e = ERR_INIT;
 
 	r.params = params;

@@ -193,7 +193,7 @@ static int do_unmake_home(void *ctx, struct audit_record *r, struct err *e)
 
 void home_unmake(struct agents_host *h, const char *volume, const char *agent)
 {
-	const struct audit_record r = {.deed = DEED_VOLUME_REMOVE,
+	const struct audit_record r = {.operation = OP_VOLUME_REMOVE,
 		.target_type = "volume",
 		.name = volume,
 		.agent = agent};
@@ -209,7 +209,7 @@ int home_make(struct agents_host *h, const struct spec *s, const char *agent, co
 	struct home_making m = {h, s, agent, session, false, false};
 	char owner[32];
 	const struct key_value kv[] = {{"owner", owner, false}};
-	const struct audit_record r = {.deed = DEED_VOLUME_CREATE,
+	const struct audit_record r = {.operation = OP_VOLUME_CREATE,
 		.target_type = "volume",
 		.name = s->home,
 		.agent = agent,

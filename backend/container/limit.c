@@ -160,7 +160,7 @@ int limits_set(const struct limits_change *c, struct container_limits *ret, bool
 	struct limiting l = {.c = c};
 	char memory[24], cpus[24], pids[24];
 	struct key_value kv[3];
-	struct audit_record r = {.deed = DEED_CONTAINER_LIMIT,
+	struct audit_record r = {.operation = OP_CONTAINER_LIMIT,
 		.target_type = "container",
 		.engine = k->engine,
 		.target = k->id,

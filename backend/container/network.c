@@ -181,7 +181,7 @@ int network_make(struct agents_host *h, const struct team *t, const char *name, 
 {
 	const char *full = full_name(t, name, mem);
 	const struct audit_record r = {
-		.deed = DEED_NETWORK_CREATE, .target_type = "network", .name = full};
+		.operation = OP_NETWORK_CREATE, .target_type = "network", .name = full};
 	AUTO_CLOSE int locked = lock_networks(e);
 	struct network_making making = {h, full, mem, id};
 	int found = locked < 0 ? -1 : network_find(h, t, name, mem, id, e);
@@ -206,7 +206,7 @@ void network_tidy(struct agents_host *h, const char *id)
 {
 	AUTO_CLOSE int locked = -1;
 	AUTO_JSON cJSON *root = NULL;
-	struct audit_record r = {.deed = DEED_NETWORK_REMOVE, .target_type = "network"};
+	struct audit_record r = {.operation = OP_NETWORK_REMOVE, .target_type = "network"};
 
 	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
 		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||

@@ -183,7 +183,7 @@ int ready_lane(struct agents_host *h, struct lane_offer *offer, const struct lan
 	struct readying x = {offer, about, s, secrets};
 	AUTO_STR struct str names = STR_INIT;
 	struct key_value kv[1];
-	struct audit_record r = {.deed = DEED_SECRET_HAND,
+	struct audit_record r = {.operation = OP_SECRET_HAND,
 		.target_type = "container",
 		.target = about->id,
 		.name = about->name,

@@ -289,7 +289,7 @@ static int remake_recorded(struct remaking *m, struct err *e)
 	const char *image = it->image;
 	const struct record_target of = {.nimages = 1, .images = &image};
 	const struct key_value kv[] = {{"image", it->image, false}, {"undo", it->id, false}};
-	const struct audit_record r = {.deed = DEED_CONTAINER_CREATE,
+	const struct audit_record r = {.operation = OP_CONTAINER_CREATE,
 		.target_type = "container",
 		.engine = m->at.info.id,
 		.name = it->name,

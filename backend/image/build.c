@@ -128,7 +128,7 @@ int images_build(
 	struct images *im, const struct image_build *given, struct image_made *ret, struct err *e)
 {
 	struct image_build b = *given;
-	struct image_deed d = {.made = ret};
+	struct image_operation d = {.made = ret};
 	struct err err = ERR_INIT;
 	char tag[IMAGE_REFERENCE_MAX];
 	AUTO_CLOSE int fd = -1;
@@ -140,7 +140,7 @@ int images_build(
 	if (b.tag)
 		b.tag = tag;
 	if (image_begin(
-		    im, &d, DEED_IMAGE_BUILD, b.tag ? b.tag : b.dir, "context", b.dir, "steps", e))
+		    im, &d, OP_IMAGE_BUILD, b.tag ? b.tag : b.dir, "context", b.dir, "steps", e))
 		return -1;
 	image_current(im, "reading the context");
 	if (!context_of_dir(im, &b, &fd, &size, &err))

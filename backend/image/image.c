@@ -169,11 +169,13 @@ void image_sent(void *ctx, uint64_t sent, uint64_t total)
 	im->sent = sent;
 }
 
-int image_begin(struct images *im, struct image_deed *d, enum deed deed, const char *name,
-	const char *param, const char *value, const char *unit, struct err *e)
+int image_begin(struct images *im, struct image_operation *d, enum operation operation,
+	const char *name, const char *param, const char *value, const char *unit, struct err *e)
 {
-	struct audit_record r = {
-		.deed = deed, .target_type = "image", .engine = im->at.info.id, .name = name};
+	struct audit_record r = {.operation = operation,
+		.target_type = "image",
+		.engine = im->at.info.id,
+		.name = name};
 	char title[JOB_TEXT_MAX];
 
 	d->kv[0] = (struct key_value){param, value, false};
@@ -189,13 +191,13 @@ int image_begin(struct images *im, struct image_deed *d, enum deed deed, const c
 	im->nlayers = im->nkept = 0;
 	im->made[0] = '\0';
 	str_clear(&im->line);
-	snprintf(title, sizeof title, "%s %.100s", deed_table[deed].words, name);
+	snprintf(title, sizeof title, "%s %.100s", operation_table[operation].words, name);
 	im->job = job_new(im->board, title, im->o.owner, unit, true);
 	atomic_store(&im->serial, job_id(im->job).serial);
 	return 0;
 }
 
-int image_end(struct images *im, struct image_deed *d, const char *reference, struct err *err,
+int image_end(struct images *im, struct image_operation *d, const char *reference, struct err *err,
 	struct err *e)
 {
 	char result[JOB_TEXT_MAX], size[FORMAT_MAX];
@@ -415,7 +417,7 @@ int images_import(struct images *im, const char *path, const char *reference,
 	struct image_made *ret, struct err *e)
 {
 	char full[IMAGE_REFERENCE_MAX];
-	struct image_deed d = {.made = ret};
+	struct image_operation d = {.made = ret};
 	struct err err = ERR_INIT;
 	struct stat st;
 
@@ -427,7 +429,7 @@ int images_import(struct images *im, const char *path, const char *reference,
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return err_set(e, ERR_USAGE, "cannot import %s: it is %s", path,
 			S_ISREG(st.st_mode) ? "empty" : "not a regular file");
-	if (image_begin(im, &d, DEED_IMAGE_IMPORT, full, "path", path, "images", e))
+	if (image_begin(im, &d, OP_IMAGE_IMPORT, full, "path", path, "images", e))
 		return -1;
 	image_current(im, path);
 	if (!image_send(im, -1, path, full, NULL, &err))
@@ -491,7 +493,7 @@ static int remove_image(struct images *im, const char *full, bool force, const c
 {
 	struct image_removing removing = {im, force, ret};
 	struct record_target t;
-	struct audit_record r = {.deed = DEED_IMAGE_REMOVE,
+	struct audit_record r = {.operation = OP_IMAGE_REMOVE,
 		.target_type = "image",
 		.engine = im->at.info.id,
 		.name = full};

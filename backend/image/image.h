@@ -54,15 +54,15 @@ struct images {
 };
 
 /* A change to an image: policy, record, job; then the work; then how it ended. */
-struct image_deed {
+struct image_operation {
 	struct recording rec;
 	struct key_value kv[4];
 	struct image_made *made;
 };
-int image_begin(struct images *im, struct image_deed *d, enum deed deed, const char *name,
-	const char *param, const char *value, const char *unit, struct err *e);
+int image_begin(struct images *im, struct image_operation *d, enum operation operation,
+	const char *name, const char *param, const char *value, const char *unit, struct err *e);
 /* Looks at `reference` where it went well and tells job and log.  Returns 0 or -1 as `err` says. */
-int image_end(struct images *im, struct image_deed *d, const char *reference, struct err *err,
+int image_end(struct images *im, struct image_operation *d, const char *reference, struct err *err,
 	struct err *e);
 
 bool image_stop(void *ctx);                              /* for sync_transfer, ctx an images */

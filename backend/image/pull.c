@@ -144,14 +144,14 @@ int images_pull(struct images *im, const char *reference, struct image_made *ret
 	AUTO_STR struct str target = STR_INIT;
 	AUTO_FREE char *header = NULL;
 	char full[IMAGE_REFERENCE_MAX];
-	struct image_deed d = {.made = ret};
+	struct image_operation d = {.made = ret};
 	struct engine_transfer t = {.what = "pull %s", .fd = -1, .said = pull_said};
 	struct err err = ERR_INIT;
 
 	memset(ret, 0, sizeof *ret);
 	if (image_reference(reference, full, e))
 		return -1;
-	if (image_begin(im, &d, DEED_IMAGE_PULL, full, NULL, NULL, "layers", e))
+	if (image_begin(im, &d, OP_IMAGE_PULL, full, NULL, NULL, "layers", e))
 		return -1;
 	header = login_header(full);
 	str_adds(&target, "/images/create?fromImage=");

@@ -267,7 +267,7 @@ int images_build_shipped(struct images *im, const struct image_shipped *what,
 	const struct image_build *given, const char *base, struct image_made *ret, struct err *e)
 {
 	struct image_build b = *given;
-	struct image_deed d = {.made = ret};
+	struct image_operation d = {.made = ret};
 	struct err err = ERR_INIT;
 	char tag[IMAGE_REFERENCE_MAX], on[IMAGE_REFERENCE_MAX];
 
@@ -276,7 +276,7 @@ int images_build_shipped(struct images *im, const struct image_shipped *what,
 		(base && image_reference(base, on, e)))
 		return -1;
 	b.tag = tag;
-	if (image_begin(im, &d, DEED_IMAGE_BUILD, tag, "image", what->name, "steps", e))
+	if (image_begin(im, &d, OP_IMAGE_BUILD, tag, "image", what->name, "steps", e))
 		return -1;
 	build_shipped(im, what, &b, base ? on : NULL, &err);
 	return image_end(im, &d, tag, &err, e);

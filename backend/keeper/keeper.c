@@ -224,14 +224,14 @@ static int do_let_go(void *ctx, struct audit_record *r, struct err *e)
 	return freeze_thaw(&b->f, e) < 0 ? -1 : 0;
 }
 
-static void record_kept(struct breaching *b, enum deed deed, record_act_fn *act)
+static void record_kept(struct breaching *b, enum operation operation, record_act_fn *act)
 {
 	AUTO_FREE char *path =
 		xasprintf("%s/%s", workspace_kind_folder(b->w->info.kind), b->w->info.name);
 	char bytes[24], files[24];
 	struct key_value kv[] = {{.key = "bytes", .value = bytes}, {.key = "files", .value = files},
 		{.key = "action", .value = workspace_breach_name(b->w->limits.breach)}};
-	struct audit_record r = {.deed = deed,
+	struct audit_record r = {.operation = operation,
 		.target_type = "workspace",
 		.name = path,
 		.nparams = COUNT(kv),
@@ -316,7 +316,7 @@ static void judge_kept(struct keeper *k, struct kept *w)
 	w->anew = false;
 	if (!over) {
 		if (is_held_here(&b.f))
-			record_kept(&b, DEED_WORKSPACE_THAW, do_let_go);
+			record_kept(&b, OP_WORKSPACE_THAW, do_let_go);
 		w->told = false;
 		if (is_held_here(&b.f))
 			try_again(w);
@@ -324,7 +324,7 @@ static void judge_kept(struct keeper *k, struct kept *w)
 			w->again_ns = 0;
 	} else if (!needs_no_more(w)) {
 		describe_breach(&b);
-		record_kept(&b, DEED_WORKSPACE_BREACH, do_breach);
+		record_kept(&b, OP_WORKSPACE_BREACH, do_breach);
 		w->told = true;
 	}
 }

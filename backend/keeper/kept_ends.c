@@ -197,7 +197,7 @@ static void record_end_again(
 {
 	char missing[16];
 	const struct key_value kv = {"unresolved", missing, false};
-	const struct audit_record r = {.deed = DEED_NET_RESTART,
+	const struct audit_record r = {.operation = OP_NET_RESTART,
 		.target_type = "container",
 		.name = x->name,
 		.params = &kv,

@@ -94,12 +94,12 @@ static int note_woken(void *ctx, struct audit_record *r, struct err *e)
 }
 
 /* false: it was not done. */
-static bool record_idle(struct kept_idle *k, struct idle_box *b, enum deed deed)
+static bool record_idle(struct kept_idle *k, struct idle_box *b, enum operation operation)
 {
 	char after[32];
 	struct lane_about about = {0};
 	const struct key_value kv[] = {{"rule", "idle", false}, {"after_s", after, false}};
-	struct audit_record r = {.deed = deed,
+	struct audit_record r = {.operation = operation,
 		.target_type = "container",
 		.target = b->rule.id,
 		.name = b->rule.name,
@@ -115,7 +115,7 @@ static bool record_idle(struct kept_idle *k, struct idle_box *b, enum deed deed)
 		r.engine = about.engine;
 	}
 	done = !record_act(k->by, &r, NULL,
-		deed == DEED_CONTAINER_PAUSE ? do_pause_idle : note_woken, &b->rule, &why);
+		operation == OP_CONTAINER_PAUSE ? do_pause_idle : note_woken, &b->rule, &why);
 	if (!done && why.kind != ERR_CONFLICT)
 		fprintf(stderr, "berth: %s\n", why.msg);
 	recorder_settle_on(k->by);
@@ -132,7 +132,7 @@ static void look_at_sleeper(struct kept_idle *k, struct idle_box *b, int64_t now
 	}
 	b->asleep = false;
 	b->since_ns = now;
-	record_idle(k, b, DEED_CONTAINER_UNPAUSE);
+	record_idle(k, b, OP_CONTAINER_UNPAUSE);
 }
 
 /* Its journal says when one of berth's ran last, however short it was. */
@@ -175,7 +175,7 @@ static void look_at_idle_box(struct kept_idle *k, struct idle_box *b, int64_t no
 	}
 	if (now - b->since_ns < b->rule.after_s * NS_PER_S)
 		return;
-	b->asleep = record_idle(k, b, DEED_CONTAINER_PAUSE);
+	b->asleep = record_idle(k, b, OP_CONTAINER_PAUSE);
 	b->since_ns = now;
 }
 

@@ -148,7 +148,7 @@ static int add_area(
 {
 	struct policy look = *policy; /* whether it may be mounted at all; not whether now */
 	struct policy_act act = {
-		.deed = DEED_CONTAINER_MOUNT, .name = path, .path = path, .id = "", .image = ""};
+		.operation = OP_CONTAINER_MOUNT, .name = path, .path = path, .id = "", .image = ""};
 	char clean[REACH_PATH];
 
 	look.read_only = false;

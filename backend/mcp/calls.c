@@ -72,7 +72,7 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 		str_addf(&shown, "%s%s", i ? " " : "", paths[i]);
 	kv[0] = (struct key_value){"tool", c->tool->name, false};
 	kv[1] = (struct key_value){"paths", arena_strdup(&c->mem, shown.s), false};
-	*r = (struct audit_record){.deed = c->tool->deed,
+	*r = (struct audit_record){.operation = c->tool->operation,
 		.target_type = "file",
 		.name = n ? arena_strdup(&c->mem, paths[0]) : c->server->reach.home,
 		.agent = c->server->o->who,
@@ -80,7 +80,7 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 		.nparams = 2,
 		.duration_us = -1};
 	/* Of every class: long names leave no room for others in a text that is clipped. */
-	if (n > 1 || (n && deed_table[r->deed].flags & DEED_CHANGES))
+	if (n > 1 || (n && operation_table[r->operation].flags & OP_CHANGES))
 		record_manifest(r, n, paths);
 	str_release(&shown);
 	free(paths);
@@ -90,7 +90,7 @@ static void describe_call(struct call *c, struct audit_record *r, struct key_val
 static void record_refusal(struct call *c, const struct err *why)
 {
 	const struct key_value kv[] = {{"tool", c->tool->name, false}};
-	const struct audit_record r = {.deed = c->tool->deed,
+	const struct audit_record r = {.operation = c->tool->operation,
 		.target_type = "container",
 		.name = c->server->o->agent ? c->server->o->agent->container : NULL,
 		.agent = c->server->o->who,
@@ -98,7 +98,7 @@ static void record_refusal(struct call *c, const struct err *why)
 		.nparams = COUNT(kv),
 		.duration_us = -1};
 
-	if (r.deed != DEED_NONE)
+	if (r.operation != OP_NONE)
 		record_event(&c->worker->by, &r, why);
 }
 
@@ -142,7 +142,7 @@ static int run_recorded_tool(struct call *c, struct err *e)
 	uint64_t last = c->worker->by.last;
 	int rc;
 
-	if (c->tool->deed == DEED_NONE || c->tool->hints & HINT_RECORDS) {
+	if (c->tool->operation == OP_NONE || c->tool->hints & HINT_RECORDS) {
 		rc = run_tool_as_user(c, &why);
 		if (rc && why.kind == ERR_REFUSED && !c->recorded && c->worker->by.last == last)
 			record_refusal(c, &why);

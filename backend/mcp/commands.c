@@ -546,7 +546,7 @@ static int feed_recorded(struct call *call, char *command, int fd, const struct 
 {
 	const struct key_value kv[] = {{"tool", call->tool->name, false},
 		{"command", command, false}, {"stdin", describe_input(call, text), false}};
-	const struct audit_record r = {.deed = call->tool->deed,
+	const struct audit_record r = {.operation = call->tool->operation,
 		.target_type = "container",
 		.name = call_options(call)->agent->container,
 		.agent = call_options(call)->who,

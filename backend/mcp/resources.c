@@ -12,13 +12,13 @@
 #define LOOK_VERB_NS 3000000000ll
 
 static const struct tool resources[] = {
-	{"journal", MCP_ALL, HINT_READS, DEED_NONE, own_journal, true, NULL, "Commands",
+	{"journal", MCP_ALL, HINT_READS, OP_NONE, own_journal, true, NULL, "Commands",
 		"What ran in the agent's container, the newest first.", NULL},
-	{"limits", MCP_ALL, HINT_READS | HINT_LONG, DEED_NONE, own_limits, true, NULL, "Limits",
+	{"limits", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_limits, true, NULL, "Limits",
 		"What was asked for, what is enforced, what is used.", NULL},
-	{"network", MCP_ALL, HINT_READS | HINT_LONG, DEED_NONE, own_connections, true, NULL,
+	{"network", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_connections, true, NULL,
 		"Network", "Where connections went.", NULL},
-	{"workspace", MCP_ALL, HINT_READS | HINT_LONG, DEED_NONE, own_workspace, true, NULL,
+	{"workspace", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_workspace, true, NULL,
 		"Workspace", "How much it holds, and its checkpoints.", NULL},
 };
 

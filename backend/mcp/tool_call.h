@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include <berth/deed.h>
+#include <berth/operation.h>
 #include <berth/jsonr.h>
 #include <berth/jsonw.h>
 #include <berth/mcp.h>
@@ -51,7 +51,7 @@ struct arg_def {
 #define HINT_DESTROYS 4u
 /* Not told: it may take every processor for long, and stands back behind the calls that do not. */
 #define HINT_LONG 8u
-/* It records by itself; its deed is for what is refused before it does. */
+/* It records by itself; its operation is for what is refused before it does. */
 #define HINT_RECORDS 16u
 
 /* What a call may answer, before which it waits for memory (budget.c); with the hints. */
@@ -70,7 +70,7 @@ struct tool {
 	const char *name; /* NULL ends the table */
 	unsigned group;   /* MCP_FILES ... */
 	unsigned hints;
-	enum deed deed; /* DEED_NONE: there is nothing to record */
+	enum operation operation; /* OP_NONE: there is nothing to record */
 	tool_fn *run;
 	bool json; /* answers an object of `outputs`; else text, which is its one member "content" */
 	const char *

@@ -91,7 +91,7 @@ static int refuse_unknown(const struct policy_act *act, const char *what, struct
 
 	return err_set(e, ERR_REFUSED,
 		"Cannot %s %s: its %s is not known yet and some are protected. Try again in a moment.",
-		deed_table[act->deed].words, name_target(act, name), what);
+		operation_table[act->operation].words, name_target(act, name), what);
 }
 
 static int refuse_protected(
@@ -100,7 +100,7 @@ static int refuse_protected(
 	char name[SHOWN], shown[SHOWN];
 
 	return err_set(e, ERR_REFUSED, "Will not %s %s: %s protected by the rule \"%s\".",
-		deed_table[act->deed].words, name_target(act, name), what,
+		operation_table[act->operation].words, name_target(act, name), what,
 		text_clean(shown, sizeof shown, rule));
 }
 
@@ -206,39 +206,39 @@ static bool host_matches(const struct policy_host *h, const struct policy_act *a
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e)
 {
 	const char *name = act->name && *act->name ? act->name : NULL;
-	const struct deed_info *deed;
+	const struct operation_info *operation;
 	char shown[SHOWN];
 
-	if (act->deed <= DEED_NONE || act->deed >= DEED_COUNT ||
-		deed_table[act->deed].class == DEED_INTERNAL)
+	if (act->operation <= OP_NONE || act->operation >= OP_COUNT ||
+		operation_table[act->operation].class == OP_INTERNAL)
 		return err_set(
 			e, ERR_REFUSED, "Refused an operation that the policy does not know.");
-	deed = &deed_table[act->deed];
-	if (p->read_only && deed->flags & DEED_CHANGES)
+	operation = &operation_table[act->operation];
+	if (p->read_only && operation->flags & OP_CHANGES)
 		return err_set(e, ERR_REFUSED, "Will not %s%s%s: berth is in read-only mode%s%s%s.",
-			deed->words, name ? " " : "",
+			operation->words, name ? " " : "",
 			name ? text_clean(shown, sizeof shown, name) : "",
 			p->read_only_by ? " (" : "", p->read_only_by ? p->read_only_by : "",
 			p->read_only_by ? ")" : "");
 	if (act->path && check_path(p, act, e) < 0)
 		return -1;
-	if (deed->flags & DEED_HARMS && check_kept(&p->keep, act, e) < 0)
+	if (operation->flags & OP_HARMS && check_kept(&p->keep, act, e) < 0)
 		return -1;
 	for (size_t i = 0; i < p->nhosts; i++) {
 		const struct policy_host *h = &p->hosts[i];
 
 		if (!host_matches(h, act))
 			continue;
-		if (h->read_only && deed->flags & DEED_CHANGES)
+		if (h->read_only && operation->flags & OP_CHANGES)
 			return err_set(e, ERR_REFUSED,
-				"Will not %s: the host rule \"%s\" is read-only.", deed->words,
+				"Will not %s: the host rule \"%s\" is read-only.", operation->words,
 				text_clean(shown, sizeof shown, h->host));
 		if (h->no_secrets && act->secrets)
 			return err_set(e, ERR_REFUSED,
 				"Will not %s%s%s: secrets would go to \"%s\", which does not have secrets: true in berth.yaml.",
-				deed->words, name ? " " : "",
+				operation->words, name ? " " : "",
 				name ? text_clean(shown, sizeof shown, name) : "", h->host);
-		if (deed->flags & DEED_HARMS && check_kept(&h->keep, act, e) < 0)
+		if (operation->flags & OP_HARMS && check_kept(&h->keep, act, e) < 0)
 			return -1;
 	}
 	return 0;

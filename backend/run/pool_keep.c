@@ -77,12 +77,13 @@ static void forget_box(struct tool_box *b)
 	free(b);
 }
 
-static int begin_record(struct pool *p, enum deed deed, const struct tool_def *d,
+static int begin_record(struct pool *p, enum operation operation, const struct tool_def *d,
 	struct recording *rec, struct err *e)
 {
-	const struct audit_record r = {.deed = deed, .target_type = "container", .name = d->name};
+	const struct audit_record r = {
+		.operation = operation, .target_type = "container", .name = d->name};
 
-	const struct record_target t = {.secrets = deed == DEED_POOL_FILL && d->secrets.n};
+	const struct record_target t = {.secrets = operation == OP_POOL_FILL && d->secrets.n};
 
 	return record_begin_on(rec, &p->h->at.recorder, &r, &t, e);
 }
@@ -96,7 +97,7 @@ static bool drop_kept(struct pool *p, struct line *l, size_t i)
 	char id[65];
 
 	l->kept[i].leaving = true;
-	if (begin_record(p, DEED_POOL_DRAIN, l->def, &rec, &why)) {
+	if (begin_record(p, OP_POOL_DRAIN, l->def, &rec, &why)) {
 		snprintf(l->board->problem, sizeof l->board->problem, "%s", why.msg);
 		return false;
 	}
@@ -234,7 +235,7 @@ static int make_one(struct pool *p, struct line *l)
 	struct err why = ERR_INIT;
 	struct recording rec;
 	struct tool_box *b = NULL;
-	int failed = begin_record(p, DEED_POOL_FILL, l->def, &rec, &why);
+	int failed = begin_record(p, OP_POOL_FILL, l->def, &rec, &why);
 
 	if (!failed) {
 		failed = tool_box_make(p->h, &p->team, l->def, NULL, true, p->wake[0], &b, &why);

@@ -178,7 +178,7 @@ int rulebook_check(const char *container, const struct policy *policy, const str
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct rule_options o = {.home = SPEC_HOME};
-	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
+	struct policy_act act = {.operation = OP_CONTAINER_EXEC,
 		.name = container,
 		.id = "",
 		.image = "",

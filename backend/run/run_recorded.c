@@ -31,7 +31,7 @@ struct entry {
 
 static struct audit_record describe_command(struct entry *x, const struct run_result *where)
 {
-	struct audit_record r = {.deed = DEED_CONTAINER_EXEC,
+	struct audit_record r = {.operation = OP_CONTAINER_EXEC,
 		.target_type = "container",
 		.name = x->q->agent,
 		.params = x->kv,

@@ -145,7 +145,7 @@ static int check_policy(
 	const struct exec_target *t, const struct run_request *r, const cJSON *root, struct err *e)
 {
 	const cJSON *labels = ejson_path(root, "Config", "Labels", NULL), *one;
-	struct policy_act act = {.deed = DEED_CONTAINER_EXEC,
+	struct policy_act act = {.operation = OP_CONTAINER_EXEC,
 		.endpoint = t->at.endpoint.url,
 		.engine_name = t->at.info.name,
 		.name = t->name,

@@ -73,7 +73,7 @@ static void describe_tool_call(const struct tool_def *d, const char *workspace,
 	kv[2] = (struct key_value){"network", net_mode_name(d->network), false};
 	kv[3] = (struct key_value){"workspace", workspace ? workspace : "", false};
 	kv[4] = (struct key_value){"handed_over", secrets->s, false};
-	*out = (struct audit_record){.deed = DEED_TOOL_RUN,
+	*out = (struct audit_record){.operation = OP_TOOL_RUN,
 		.target_type = "tool",
 		.name = d->name,
 		.agent = r->agent,

@@ -171,7 +171,7 @@ static int paint_once(void)
 /* A record whose writer waits until it is on the disk. */
 static int append_record(void)
 {
-	struct audit_record r = {.deed = DEED_CONTAINER_REMOVE,
+	struct audit_record r = {.operation = OP_CONTAINER_REMOVE,
 		.phase = AUDIT_INTENT,
 		.agent = "agent_a",
 		.target_type = "container",

@@ -73,11 +73,11 @@ static int open_rig_log(struct rig *rig, struct err *e)
 }
 
 /* What a command in an agent's container leaves. */
-static struct audit_record make_record(enum deed deed, enum audit_phase phase)
+static struct audit_record make_record(enum operation operation, enum audit_phase phase)
 {
 	static const struct key_value params[] = {{"command", "pytest -q tests/unit", false}};
 
-	return (struct audit_record){.deed = deed,
+	return (struct audit_record){.operation = operation,
 		.phase = phase,
 		.agent = "agent_a",
 		.session = "s-20261120-2145",
@@ -94,7 +94,7 @@ static struct audit_record make_record(enum deed deed, enum audit_phase phase)
 /* Submit n without waiting for any; a full queue is waited for.  Agents: every `rare`th is another. */
 static int submit_many(struct rig *rig, size_t n, size_t rare, struct err *e)
 {
-	struct audit_record r = make_record(DEED_CONTAINER_EXEC, AUDIT_EVENT), other = r;
+	struct audit_record r = make_record(OP_CONTAINER_EXEC, AUDIT_EVENT), other = r;
 
 	other.agent = "agent_rare";
 	for (size_t i = 0; i < n; i++) {
@@ -118,7 +118,7 @@ static int measure_append(struct bench_run *r, void *ctx, struct err *e)
 	struct rig *rig = ctx;
 
 	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
-		struct audit_record last = make_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+		struct audit_record last = make_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 		double begun, handed, done;
 
 		if (open_rig_log(rig, e) < 0)
@@ -149,7 +149,7 @@ struct waiting_writer {
 static void *write_and_wait(void *arg)
 {
 	struct waiting_writer *w = arg;
-	struct audit_record r = make_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_record r = make_record(OP_CONTAINER_STOP, AUDIT_INTENT);
 
 	for (size_t i = 0; i < w->n && !w->failed; i++)
 		w->failed = audit_write(w->log, &r, NULL, NULL) < 0;
@@ -182,7 +182,7 @@ static int write_grouped(struct rig *rig, size_t n, double *ret, struct err *e)
 /* The same records with the same code, each with an fdatasync of its own. */
 static int write_one_by_one(struct rig *rig, size_t n, double *ret, struct err *e)
 {
-	struct audit_record r = make_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_record r = make_record(OP_CONTAINER_STOP, AUDIT_INTENT);
 	struct str body = STR_INIT;
 	struct chain c;
 	double begun;
@@ -204,7 +204,7 @@ static int write_one_by_one(struct rig *rig, size_t n, double *ret, struct err *
 		rc = chain_begin(&c, body.len, e);
 		if (rc < 0)
 			break;
-		rc = chain_add(&c, r.deed, body.s, body.len, 0, NULL, e);
+		rc = chain_add(&c, r.operation, body.s, body.len, 0, NULL, e);
 		if (chain_sync(&c, e) < 0)
 			rc = -1;
 		chain_end(&c);
@@ -350,7 +350,7 @@ static int run_plain(void *ctx, struct sample *s, struct err *e)
 
 static int run_intent(void *ctx, struct sample *s, struct err *e)
 {
-	struct audit_record r = make_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = make_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct rig *rig = ctx;
 
 	(void)s;

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "deed.h"
+#include "operation.h"
 #include "err.h"
 #include "snapshot.h"
 
@@ -53,7 +53,7 @@ struct audit_record {
 	const char *program, *user; /* "console", "exec" ...; login name */
 	uint8_t prev[AUDIT_HASH], hash[AUDIT_HASH];
 
-	enum deed deed;
+	enum operation operation;
 	enum audit_phase phase;
 	enum audit_result result;
 	uint64_t intent; /* 0: none */
@@ -71,7 +71,7 @@ struct audit_record {
 
 /* Texts match when equal, or as patterns if they hold a '*'; NULL or "" matches everything. */
 struct audit_filter {
-	const char *agent, *deed;
+	const char *agent, *operation;
 	const char *target; /* id (a prefix of 12 and more digits counts), or name */
 	const char
 		*text; /* regular expression: anywhere in the line, small letters match capitals too

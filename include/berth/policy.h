@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "deed.h"
+#include "operation.h"
 #include "err.h"
 #include "snapshot.h"
 
@@ -60,8 +60,8 @@ struct policy {
 };
 
 struct policy_act {
-	enum deed deed;
-	const char *endpoint, *engine_name; /* NULL: the deed concerns no engine */
+	enum operation operation;
+	const char *endpoint, *engine_name; /* NULL: the operation concerns no engine */
 	const char *name, *id;              /* of the target; NULL: not known */
 	const char *image;              /* of a container, or the image itself; NULL: not known */
 	const struct key_value *labels; /* of the target; NULL: not known */

@@ -1,5 +1,5 @@
 /*
- * record.h - the gate that every operation passes: policy first, then the intent in the log (on disk where the deed's
+ * record.h - the gate that every operation passes: policy first, then the intent in the log (on disk where the operation's
  * class asks for that), then the act, then how it ended.  A new act is one call: record_act.
  *
  * These calls block; on a loop it is gate_begin (backend/audit/audit.h).
@@ -20,7 +20,7 @@ struct audit;
 struct recorder {
 	const char *program;         /* what the log calls this process: "up", "files write" */
 	const struct policy *policy; /* NULL: nothing is protected */
-	const char *endpoint, *engine_name, *engine; /* NULL: the deeds concern no engine */
+	const char *endpoint, *engine_name, *engine; /* NULL: the operations concern no engine */
 	struct audit *audit;                         /* opened at the first record */
 	uint64_t last;                               /* sequence number of its last record */
 	/* This process has one thread while it records, and ends with recorder_settle. */
@@ -29,7 +29,7 @@ struct recorder {
 
 struct recording {
 	struct recorder *by;
-	struct audit_record r; /* deed, target and parameters; the texts must stay */
+	struct audit_record r; /* operation, target and parameters; the texts must stay */
 	uint64_t intent;       /* 0: refused, or begun without a record (audit.unavailable: warn) */
 	int64_t start_ns;
 };
@@ -51,7 +51,7 @@ int record_act(struct recorder *by, const struct audit_record *r, const struct r
 
 /* The split version, for actions that do not fit one callback.
  * 0: go ahead.  -1: policy refuses (which is recorded), or the intent cannot be recorded: that of a guarded
- * deed is on disk, that of any other is in the log when this returns.  For destructive actions pass image and labels; NULL: there are none. */
+ * operation is on disk, that of any other is in the log when this returns.  For destructive actions pass image and labels; NULL: there are none. */
 int record_begin_on(struct recording *rec, struct recorder *by, const struct audit_record *r,
 	const struct record_target *t, struct err *e);
 int record_begin(

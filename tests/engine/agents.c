@@ -377,7 +377,7 @@ static void count_container_records(
 static int count_removals(void)
 {
 	const struct audit_filter f = {
-		.deed = "container.remove", .result = AUDIT_OK, .by_result = true};
+		.operation = "container.remove", .result = AUDIT_OK, .by_result = true};
 	struct err e = ERR_INIT;
 	struct audit_reader *r;
 	int n = 0;

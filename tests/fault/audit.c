@@ -25,7 +25,7 @@ static void fail_calls(const char *kind, int errnum, int from, int until)
 static void test_fsync_fails(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct err e = ERR_INIT;
 	struct audit *a;
 	uint64_t before, seq;
@@ -58,7 +58,7 @@ static void test_fsync_fails(void **state)
 static void test_one_fdatasync(void **state)
 {
 	char *dir = memory_dir_new();
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct err e = ERR_INIT;
 	struct audit *a;
 
@@ -81,7 +81,7 @@ static void test_write_fails(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(errors); i++) {
 		char *dir = log_dir_new();
-		struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+		struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 		struct err e = ERR_INIT;
 		struct audit *a;
 		uint64_t before, seq;
@@ -114,7 +114,7 @@ static void test_any_call_fails(void **state)
 	(void)state;
 	for (size_t k = 0; k < COUNT(kinds); k++) {
 		for (int at = 1, reached = 1; reached; at++) {
-			struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+			struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 			struct ack acks[16];
 			struct audit *a;
 			char after[64];
@@ -155,7 +155,7 @@ static void test_power_failure(void **state)
 	(void)state;
 	for (int c = 0; c < CASES; c++) {
 		char *dir = memory_dir_new(), *path = log_path(dir, "head"), *last, *old = NULL;
-		struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+		struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 		struct ack acks[60];
 		struct err e = ERR_INIT;
 		struct head head;
@@ -203,8 +203,8 @@ static void test_power_failure(void **state)
 static void test_grouped_are_told(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit_record intent = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
-	struct audit_record command = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+	struct audit_record intent = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record command = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 	struct err e = ERR_INIT;
 	struct audit *a;
 
@@ -247,8 +247,8 @@ static void take_links(void *ctx, const struct audit_record *r, const char *line
 static void test_failed_intent_has_no_outcome(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit_record intent = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
-	struct audit_record outcome = log_record(DEED_CONTAINER_REMOVE, AUDIT_OUTCOME);
+	struct audit_record intent = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record outcome = log_record(OP_CONTAINER_REMOVE, AUDIT_OUTCOME);
 	uint64_t failed, good, seq = 1, others;
 	struct links links = {0};
 	struct audit_reader *reader;
@@ -294,7 +294,7 @@ static void test_large_batch_fails(void **state)
 	for (int k = 0; k < 2; k++) {
 		for (int at = 1; at <= (k ? 1 : 4); at++) {
 			char *dir = memory_dir_new();
-			struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+			struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 			struct audit_options o = {.dir = dir, .commit_ms = 1000, .sys = &test_sys};
 			struct ack *acks = xcalloc(MANY, sizeof *acks);
 			struct err e = ERR_INIT;
@@ -370,8 +370,8 @@ static void in_child(int (*run)(const char *dir), const char *needs)
 
 static int full_disk(const char *dir)
 {
-	struct audit_record remove = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
-	struct audit_record create = log_record(DEED_CONTAINER_CREATE, AUDIT_INTENT);
+	struct audit_record remove = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record create = log_record(OP_CONTAINER_CREATE, AUDIT_INTENT);
 	char *filler = log_path(dir, "filler"), block[4096] = {0};
 	struct err e = ERR_INIT;
 	struct audit *a, *other;
@@ -419,7 +419,7 @@ static void test_full_disk(void **state)
 
 static int read_only_fs(const char *dir)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct err e = ERR_INIT;
 	struct audit *a;
 
@@ -460,7 +460,7 @@ static void count_failure(void *ctx, uint64_t seq, const struct err *err)
 
 static int write_one_of_many(const char *dir, int n)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 	struct err e = ERR_INIT;
 	struct audit *a = audit_open(
 		&(struct audit_options){.dir = dir, .program = "many", .segment_bytes = 1 << 20},
@@ -488,7 +488,7 @@ static void count_execs(void *ctx, const struct audit_record *r, const char *lin
 
 	(void)line;
 	(void)len;
-	c->records += r->deed == DEED_CONTAINER_EXEC;
+	c->records += r->operation == OP_CONTAINER_EXEC;
 	assert_int_equal(r->seq, c->last + 1);
 	c->last = r->seq;
 }

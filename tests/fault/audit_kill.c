@@ -29,7 +29,7 @@ static void work_until_killed(const char *dir, int out, int round)
 		.reserve_bytes = 65536,
 		.checkpoint_records = 5,
 		.sys = &test_sys};
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct str body = STR_INIT;
 	struct chain c;
 
@@ -45,7 +45,7 @@ static void work_until_killed(const char *dir, int out, int round)
 		str_clear(&body);
 		record_body(&body, &r);
 		if (chain_begin(&c, body.len, NULL) < 0 ||
-			chain_add(&c, r.deed, body.s, body.len, 0, &ack.seq, NULL) < 0 ||
+			chain_add(&c, r.operation, body.s, body.len, 0, &ack.seq, NULL) < 0 ||
 			chain_sync(&c, NULL) < 0 || write(out, &ack, sizeof ack) != sizeof ack)
 			_exit(1);
 		if (chain_unsigned(&c, o.checkpoint_records))

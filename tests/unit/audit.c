@@ -43,7 +43,7 @@ static uint64_t write_one(struct audit *a, const struct audit_record *r)
 
 static void write_many(struct audit *a, int n, const char *agent)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 
 	r.agent = agent;
 	r.result = AUDIT_OK;
@@ -74,7 +74,7 @@ static void test_record_round_trip(void **state)
 {
 	struct key_value params[] = {{"cmd", hostile, false}, {"DB_PASSWORD", "hunter2", false},
 		{"token", "t0k", true}, {"", "", false}};
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_OUTCOME), back;
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_OUTCOME), back;
 	uint8_t prev[SEAL_HASH] = {1, 2, 3}, hash[SEAL_HASH];
 	struct str body = STR_INIT, line = STR_INIT, again = STR_INIT;
 	struct record_frame f;
@@ -119,7 +119,7 @@ static void test_record_round_trip(void **state)
 	assert_true(record_parse(line.s, line.len - 1, &mem, &back));
 	assert_int_equal(back.seq, 42);
 	assert_int_equal(back.intent, 41);
-	assert_int_equal(back.deed, DEED_CONTAINER_REMOVE);
+	assert_int_equal(back.operation, OP_CONTAINER_REMOVE);
 	assert_int_equal(back.phase, AUDIT_OUTCOME);
 	assert_int_equal(back.result, AUDIT_FAILED);
 	assert_int_equal(back.duration_us, 0);
@@ -164,7 +164,7 @@ static void test_known_line(void **state)
 		"\"host\":\"h\",\"boot\":\"b\",\"pid\":3,\"program\":\"p\",\"uid\":4,\"user\":\"u\","
 		"\"prev\":\"0000000000000000000000000000000000000000000000000000000000000000\","
 		"\"hash\":\"13fea6d5dd4083beb6039d15f477cb03d8223d19903db8230061047433b1ab93\"}\n";
-	struct audit_record r = {.deed = DEED_CONTAINER_STOP,
+	struct audit_record r = {.operation = OP_CONTAINER_STOP,
 		.wall_ms = 1,
 		.mono_us = 2,
 		.host = "h",
@@ -188,7 +188,7 @@ static void test_known_line(void **state)
 /* Every byte at every place within what is looked at together. */
 static void test_every_byte(void **state)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_EVENT);
 	struct str body = STR_INIT;
 
 	(void)state;
@@ -226,7 +226,7 @@ static void test_long_texts(void **state)
 {
 	char *big = malloc(1 << 16);
 	struct key_value params[AUDIT_PARAMS_MAX + 4];
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT), back;
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT), back;
 	struct str body = STR_INIT, line = STR_INIT, second = STR_INIT;
 	uint8_t prev[SEAL_HASH] = {0}, hash[SEAL_HASH];
 	struct arena mem;
@@ -287,7 +287,7 @@ static void test_first_use(void **state)
 {
 	char *dir = log_dir_new(), *key = log_path(dir, "key");
 	struct audit *a = open_test_log(dir, 0, 0);
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct audit_head head;
 	struct stat st;
 	uint64_t seq;
@@ -320,7 +320,7 @@ static void one_command(const char *dir)
 	struct err e = ERR_INIT;
 	struct audit *a = audit_open(
 		&(struct audit_options){.dir = dir, .program = "exec", .linger_ms = 1}, &e);
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 
 	assert_non_null(a);
 	write_one(a, &r);
@@ -386,22 +386,22 @@ static void collect_seqs(void *ctx, const struct audit_record *r, const char *li
 {
 	struct collected *c = ctx;
 
-	(void)line;
-	(void)len;
+	(void)line, (void)len;
 	if (c->n < COUNT(c->seqs))
 		c->seqs[c->n] = r->seq;
 	c->n++;
 	c->last = *r; /* the numbers; texts are gone after this */
 	if (record_param(r, "step_ms"))
 		snprintf(c->step_ms, sizeof c->step_ms, "%s", record_param(r, "step_ms"));
-	snprintf(c->text, sizeof c->text, "%s|%s|%s", r->agent, deed_table[r->deed].name, r->name);
+	snprintf(c->text, sizeof c->text, "%s|%s|%s", r->agent, operation_table[r->operation].name,
+		r->name);
 }
 
 static void test_record_links(void **state)
 {
 	char *dir = log_dir_new();
 	struct audit *a = open_test_log(dir, 0, 0);
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_INTENT);
 	struct audit_filter filter = {.by_result = true, .result = AUDIT_FAILED};
 	struct collected got = {0};
 	struct audit_reader *reader;
@@ -451,7 +451,7 @@ static void test_rotation(void **state)
 
 static void *write_records(void *arg)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_STOP, AUDIT_INTENT);
 
 	for (int i = 0; i < 200; i++)
 		write_one(arg, &r);
@@ -483,7 +483,7 @@ static void test_reader(void **state)
 	char *dir = log_dir_new(), *index, *segment;
 	struct audit *a = open_test_log(dir, 65536, 100);
 	struct audit_filter filter = {.agent = "agent_b"};
-	struct audit_record r = log_record(DEED_FILE_DELETE, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_FILE_DELETE, AUDIT_EVENT);
 	struct collected *got = calloc(1, sizeof *got);
 	struct audit_reader *all, *some;
 	uint64_t rare[2], last;
@@ -510,7 +510,7 @@ static void test_reader(void **state)
 	file_write(index, "garbage", 7);
 	audit_reader_close(some);
 	for (int pass = 0; pass < 2; pass++) {
-		struct audit_filter both = {.deed = "file.*",
+		struct audit_filter both = {.operation = "file.*",
 			.by_result = true,
 			.result = AUDIT_REFUSED,
 			.not_result = pass == 1};
@@ -910,7 +910,7 @@ static void test_clock_set_back(void **state)
 {
 	char *dir = log_dir_new();
 	struct audit *a;
-	struct audit_filter filter = {.deed = "log.clock"};
+	struct audit_filter filter = {.operation = "log.clock"};
 	struct collected got = {0};
 	struct audit_reader *reader;
 
@@ -1099,14 +1099,14 @@ static void prune_first_segment(const char *dir)
 	text[strlen(text) - 1] = '\0';
 	line = strrchr(text, '\n') + 1;
 	assert_true(record_parse(line, strlen(line), &mem, &last));
-	assert_int_equal(last.deed, DEED_LOG_CHECKPOINT);
+	assert_int_equal(last.operation, OP_LOG_CHECKPOINT);
 	snprintf(seq, sizeof seq, "%lu", (unsigned long)last.seq);
 	hex_digits(hash, last.hash, SEAL_HASH);
 	chain_init(&c, &o);
 	assert_int_equal(chain_open(&c, NULL), 0);
 	assert_int_equal(chain_begin(&c, 0, NULL), 0);
 	assert_int_equal(
-		chain_note(&c, DEED_LOG_PRUNED,
+		chain_note(&c, OP_LOG_PRUNED,
 			(struct key_value[]){{"to_seq", seq, false}, {"to_hash", hash, false},
 				{"key", record_param(&last, "next"), false},
 				{"segments", "1", false}},

@@ -18,7 +18,7 @@
  * with keep_bytes, retention, until killed wherever they are. */
 static void write_until_killed(const char *dir, uint64_t keep_bytes, unsigned nth)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_EXEC, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_CONTAINER_EXEC, AUDIT_EVENT);
 	struct audit *a = NULL;
 
 	for (unsigned i = nth;; i++) {

@@ -53,7 +53,7 @@ static void test_filter_text(void **state)
 	static const char *const names[] = {"red-one", "blue-two", "red-deEp"};
 	char *dir = log_dir_new();
 	struct audit *a = open_log(dir);
-	struct audit_record r = log_record(DEED_FILE_DELETE, AUDIT_EVENT);
+	struct audit_record r = log_record(OP_FILE_DELETE, AUDIT_EVENT);
 	struct audit_filter bad = {.text = "one(|two"};
 	struct err e = ERR_INIT;
 
@@ -81,8 +81,8 @@ static void test_filter_other_outcomes(void **state)
 {
 	char *dir = log_dir_new();
 	struct audit *a = open_log(dir);
-	struct audit_record r = log_record(DEED_CONTAINER_STOP, AUDIT_INTENT);
-	struct audit_filter f = {.deed = "container.stop",
+	struct audit_record r = log_record(OP_CONTAINER_STOP, AUDIT_INTENT);
+	struct audit_filter f = {.operation = "container.stop",
 		.by_result = true,
 		.not_result = true,
 		.result = AUDIT_OK};
@@ -96,7 +96,7 @@ static void test_filter_other_outcomes(void **state)
 	assert_int_equal(count_found(dir, &f), 0);
 	f.result = AUDIT_FAILED;
 	assert_int_equal(count_found(dir, &f), 1);
-	f = (struct audit_filter){.deed = "container.stop", .by_result = true};
+	f = (struct audit_filter){.operation = "container.stop", .by_result = true};
 	assert_int_equal(count_found(dir, &f), 1);
 	log_dir_free(dir);
 }

@@ -71,7 +71,7 @@ static void keep_seen(void *ctx, const struct audit_record *r, const char *line,
 
 	(void)line;
 	(void)len;
-	if (deed_table[r->deed].class == DEED_INTERNAL || s->n == 8)
+	if (operation_table[r->operation].class == OP_INTERNAL || s->n == 8)
 		return;
 	snprintf(s->target[s->n], sizeof s->target[0], "%s", r->target);
 	snprintf(s->param[s->n], sizeof s->param[0], "%s", r->nparams ? r->params[0].value : "");
@@ -92,7 +92,7 @@ static void told_once_with_its_end(void **state)
 {
 	char *dir = log_dir_new(), value[] = "yes", target[] = "abc";
 	struct key_value param = {"force", value, false};
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct err failed = ERR_INIT;
 	struct policy open = {0};
 	struct caller c;
@@ -135,7 +135,7 @@ static void told_once_with_its_end(void **state)
 static void refused_by_policy(void **state)
 {
 	char *dir = log_dir_new();
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	const char *kept[] = {"secret=yes"};
 	const struct key_value label = {"secret", "yes", false};
 	const struct record_target of = {.labels = &label, .nlabels = 1};
@@ -161,7 +161,7 @@ static void refused_by_policy(void **state)
 /* There is no log and can be none: nothing is begun, and ending what was not begun records nothing. */
 static void not_done_without_record(void **state)
 {
-	struct audit_record r = log_record(DEED_CONTAINER_REMOVE, AUDIT_INTENT);
+	struct audit_record r = log_record(OP_CONTAINER_REMOVE, AUDIT_INTENT);
 	struct policy open = {0};
 	struct err e = ERR_INIT;
 	struct caller c;
@@ -180,14 +180,14 @@ static void not_done_without_record(void **state)
 	end_caller(&c);
 }
 
-struct deed_done {
+struct operation_done {
 	size_t n;
 	bool fails;
 };
 
-static int do_deed(void *ctx, struct audit_record *r, struct err *e)
+static int do_operation(void *ctx, struct audit_record *r, struct err *e)
 {
-	struct deed_done *d = ctx;
+	struct operation_done *d = ctx;
 
 	d->n++;
 	r->target = "learned";
@@ -198,23 +198,23 @@ static void one_call(void **state)
 {
 	char *top = log_dir_new(), *dir = xasprintf("%s/berth/audit", top);
 	const struct audit_record r = {
-		.deed = DEED_CONTAINER_STOP, .target_type = "container", .name = "one"};
+		.operation = OP_CONTAINER_STOP, .target_type = "container", .name = "one"};
 	struct policy open = {0}, shut = {.read_only = true};
 	struct recorder by = {.program = "test", .policy = &open};
-	struct deed_done d = {0};
+	struct operation_done d = {0};
 	struct err e = ERR_INIT;
 	struct seen s;
 
 	(void)state;
 	setenv("XDG_STATE_HOME", top, 1);
-	assert_int_equal(record_act(&by, &r, NULL, do_deed, &d, &e), 7);
+	assert_int_equal(record_act(&by, &r, NULL, do_operation, &d, &e), 7);
 	assert_int_equal(e.kind, ERR_NONE);
 	d.fails = true;
-	assert_int_equal(record_act(&by, &r, NULL, do_deed, &d, &e), -1);
+	assert_int_equal(record_act(&by, &r, NULL, do_operation, &d, &e), -1);
 	assert_int_equal(e.kind, ERR_FAILED);
 	by.policy = &shut;
 	e = (struct err)ERR_INIT;
-	assert_int_equal(record_act(&by, &r, NULL, do_deed, &d, &e), -1);
+	assert_int_equal(record_act(&by, &r, NULL, do_operation, &d, &e), -1);
 	assert_int_equal(e.kind, ERR_REFUSED);
 	assert_int_equal(d.n, 2);
 	recorder_close(&by);

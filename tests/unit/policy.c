@@ -1,4 +1,4 @@
-/* policy.c - patterns, read-only mode, protection, host rules, mounts; the table of deeds. */
+/* policy.c - patterns, read-only mode, protection, host rules, mounts; the table of operations. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 		}                                                                  \
 	}
 
-static const struct policy_act victim = {.deed = DEED_CONTAINER_REMOVE,
+static const struct policy_act victim = {.operation = OP_CONTAINER_REMOVE,
 	.endpoint = "unix:///run/docker.sock",
 	.engine_name = "box",
 	.name = "web",
@@ -81,18 +81,18 @@ static void test_policy_read_only(void **state)
 	struct policy_act act = victim;
 
 	(void)state;
-	for (int d = DEED_NONE + 1; d < DEED_COUNT; d++) {
-		act.deed = (enum deed)d;
-		if (deed_table[d].class == DEED_INTERNAL)
+	for (int d = OP_NONE + 1; d < OP_COUNT; d++) {
+		act.operation = (enum operation)d;
+		if (operation_table[d].class == OP_INTERNAL)
 			expect_no(&p, &act, "does not know");
-		else if (deed_table[d].flags & DEED_CHANGES)
+		else if (operation_table[d].flags & OP_CHANGES)
 			expect_no(&p, &act, "read-only mode (--read-only)");
 		else
 			expect_yes(&p, &act);
 	}
-	act.deed = DEED_NONE;
+	act.operation = OP_NONE;
 	expect_no(&p, &act, "does not know");
-	act.deed = (enum deed)1000;
+	act.operation = (enum operation)1000;
 	expect_no(&p, &act, "does not know");
 }
 
@@ -109,7 +109,7 @@ static void test_policy_protected(void **state)
 	expect_yes(&p, &act);
 	act.name = "db-main";
 	expect_no(&p, &act, "db-*");
-	act.deed = DEED_CONTAINER_START; /* harms nothing */
+	act.operation = OP_CONTAINER_START; /* harms nothing */
 	expect_yes(&p, &act);
 	act = victim;
 	act.image = "postgres:16";
@@ -161,7 +161,7 @@ static void test_hosts(void **state)
 	expect_yes(&p, &act);
 	act.endpoint = "ssh://prod-3";
 	expect_no(&p, &act, "read-only");
-	act.deed = DEED_CONTAINER_INSPECT;
+	act.operation = OP_CONTAINER_INSPECT;
 	expect_yes(&p, &act);
 }
 
@@ -170,7 +170,8 @@ static void test_mounts(void **state)
 	struct policy p = {
 		.private_dirs = LIST("/home/me/.local/state/berth", "/run/user/1000/berth/"),
 		.data_dir = "/data/berth"};
-	struct policy_act act = {.deed = DEED_CONTAINER_MOUNT, .name = "a", .id = "b", .image = ""};
+	struct policy_act act = {
+		.operation = OP_CONTAINER_MOUNT, .name = "a", .id = "b", .image = ""};
 	static const char *const bad[] = {"/home/me/.local/state/berth",
 		"/home/me/.local/state/berth/audit", "/home/me/.local/state/berth/audit/key",
 		"/home/me/.local/state", "/home/me", "/", "/run", "/run/user/1000/berth/lanes",
@@ -194,23 +195,23 @@ static void test_mounts(void **state)
 	}
 }
 
-static void test_deeds(void **state)
+static void test_operations(void **state)
 {
 	(void)state;
-	for (int d = DEED_NONE + 1; d < DEED_COUNT; d++) {
-		const struct deed_info *info = &deed_table[d];
+	for (int d = OP_NONE + 1; d < OP_COUNT; d++) {
+		const struct operation_info *info = &operation_table[d];
 
 		assert_true(info->name[0] && info->words[0]);
-		assert_int_equal(deed_named(info->name), d);
+		assert_int_equal(operation_named(info->name), d);
 		/* Whatever harms is not done without a durable intent, single moves of files apart.
 		 */
-		if (info->flags & DEED_HARMS)
-			assert_true(info->class == DEED_GUARDED || info->class == DEED_BATCH);
-		if (info->flags & DEED_FREES)
-			assert_true(info->flags & DEED_HARMS);
+		if (info->flags & OP_HARMS)
+			assert_true(info->class == OP_GUARDED || info->class == OP_BATCH);
+		if (info->flags & OP_FREES)
+			assert_true(info->flags & OP_HARMS);
 	}
-	assert_int_equal(deed_named("nonsense"), DEED_NONE);
-	assert_int_equal(deed_named(""), DEED_NONE);
+	assert_int_equal(operation_named("nonsense"), OP_NONE);
+	assert_int_equal(operation_named(""), OP_NONE);
 }
 
 int main(void)
@@ -221,7 +222,7 @@ int main(void)
 		cmocka_unit_test(test_policy_protected),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_deeds),
+		cmocka_unit_test(test_operations),
 	};
 
 	text_init();

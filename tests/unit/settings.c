@@ -213,7 +213,7 @@ static void test_named_hosts(void **state)
 	policy_from_settings(&p, &s, &mem);
 	settings_release(&s);
 	for (int i = 0; i < 2; i++) {
-		const struct policy_act act = {.deed = DEED_CONTAINER_STOP,
+		const struct policy_act act = {.operation = OP_CONTAINER_STOP,
 			.endpoint = i ? "ssh://you@b1" : "ssh://me@b1",
 			.engine_name = "any",
 			.name = "box",
@@ -249,7 +249,7 @@ static void test_named_hosts(void **state)
 	settings_release(&s);
 	for (int i = 1; i <= 4; i++) {
 		char endpoint[16];
-		struct policy_act act = {.deed = DEED_AGENT_UP,
+		struct policy_act act = {.operation = OP_AGENT_UP,
 			.endpoint = endpoint,
 			.engine_name = "any",
 			.name = "berth-a",

@@ -81,11 +81,13 @@ bool app_guarded(struct app *a)
 	return keep->names.n || keep->labels.n || keep->images.n || a->policy.nhosts;
 }
 
-int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e)
+int app_may(struct app *a, enum operation operation, const struct container *c, struct err *e)
 {
 	const struct engine_state *eng = c ? snapshot_engine(a->live, c->engine) : &a->live->engine;
-	struct policy_act act = {
-		.deed = deed, .endpoint = eng->endpoint, .engine_name = eng->name, .guess = true};
+	struct policy_act act = {.operation = operation,
+		.endpoint = eng->endpoint,
+		.engine_name = eng->name,
+		.guess = true};
 	struct key_value labels[5];
 
 	if (c) {
@@ -107,7 +109,7 @@ bool app_greyed(struct app *a, enum action act)
 	if (app_read_only(a))
 		return true;
 	if (act == DO_IMPORT)
-		return app_may(a, DEED_IMAGE_IMPORT, NULL, NULL) < 0;
+		return app_may(a, OP_IMAGE_IMPORT, NULL, NULL) < 0;
 	return v->ops->refused && v->ops->refused(v, act);
 }
 
@@ -128,7 +130,7 @@ static struct listed choose_targets(
 		const struct container *k = snapshot_find(a->live, t->engine, t->id);
 		struct err why = ERR_INIT;
 
-		if (app_may(a, deed_of_act(c->act.what), k, &why) < 0) {
+		if (app_may(a, operation_of_act(c->act.what), k, &why) < 0) {
 			kept[l.kept++] = arena_strdup(&c->mem, why.msg);
 			continue;
 		}

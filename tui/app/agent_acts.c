@@ -32,9 +32,9 @@ int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, 
 {
 	const struct engine_state *eng = &a->live->engine;
 	const struct key_value label = {"berth.agent", agent->id, false};
-	const struct policy_act may = {.deed = act == AGENT_BRING_UP ? DEED_AGENT_UP
-			: act == AGENT_RUN                           ? DEED_CONTAINER_EXEC
-								     : DEED_AGENT_DOWN,
+	const struct policy_act may = {.operation = act == AGENT_BRING_UP ? OP_AGENT_UP
+			: act == AGENT_RUN                                ? OP_CONTAINER_EXEC
+									  : OP_AGENT_DOWN,
 		.endpoint = eng->endpoint,
 		.engine_name = eng->name,
 		.name = agent->name,

@@ -33,7 +33,7 @@ static void take_input(struct app *a, bool hangup)
 		case INPUT_PASTE:
 		case INPUT_CLICK:
 		case INPUT_WHEEL: app_input(a, &in); break;
-		case INPUT_STOP: deed(a, DO_SUSPEND); break;
+		case INPUT_STOP: action_run(a, DO_SUSPEND); break;
 		case INPUT_END: a->quit = true; break;
 		case INPUT_LOST:
 			a->quit = true;

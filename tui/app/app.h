@@ -83,7 +83,7 @@ void app_pop(struct app *a);
 void app_shell(struct app *a, const struct target *t);
 /* Would policy let it happen?  0, or -1 with its sentence.  What is not known of the container passes:
  * the backend asks again. */
-int app_may(struct app *a, enum deed deed, const struct container *c, struct err *e);
+int app_may(struct app *a, enum operation operation, const struct container *c, struct err *e);
 int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, struct err *e);
 bool app_guarded(struct app *a); /* is there any rule that app_may could refuse by? */
 /* Ask before acting: REQUIREMENTS 1.10.  Sends CMD_ACT for exactly these targets if

@@ -1,6 +1,6 @@
 /*
  * app_state.h - what the app's files share.  From the bottom: stack.c (views, and what they ask),
- * acts.c and its kin (acts on containers, agents, jobs, plans), frame.c (the picture), deeds.c (the
+ * acts.c and its kin (acts on containers, agents, jobs, plans), frame.c (the picture), actions.c (the
  * app's own actions), taping.c (a recording), dispatch.c (keys), feed.c (the backend), shell.c, pager.c, demo.c, replay.c, script.c, app.c
  * (the loop).
  * Views see app.h only.
@@ -173,13 +173,13 @@ void app_take_snapshot(struct app *a, const struct snapshot *s); /* takes the re
 /* frame.c */
 void frame_draw(struct app *a);
 
-/* deeds.c */
-bool deed(struct app *a, enum action act); /* the app's own actions; false: not one of them */
-void deed_dialog(struct app *a, enum dialog_end end);
-void deed_prompt(struct app *a, enum prompt_end end);
-void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen);
-int deed_theme(struct app *a, const char *name, struct err *e);
-void deed_filter_off(struct app *a);
+/* actions.c */
+bool action_run(struct app *a, enum action act); /* the app's own actions; false: not one of them */
+void action_dialog(struct app *a, enum dialog_end end);
+void action_prompt(struct app *a, enum prompt_end end);
+void action_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen);
+int action_theme(struct app *a, const char *name, struct err *e);
+void action_filter_off(struct app *a);
 bool app_read_only_stays(const struct app *a); /* asked for at the start: not to be switched off */
 
 /* acts.c */

@@ -9,13 +9,13 @@
 static void go_back(struct app *a, bool may_quit)
 {
 	if (app_top(a)->filter) {
-		deed_filter_off(a);
+		action_filter_off(a);
 	} else if (a->npushed) {
 		app_pop(a);
 	} else if (a->ndepth) {
 		stack_turn_to(a, a->came_from[--a->ndepth]);
 	} else if (may_quit) {
-		deed(a, DO_QUIT);
+		action_run(a, DO_QUIT);
 	}
 }
 
@@ -39,7 +39,7 @@ void app_do(struct app *a, enum action act)
 	if (act == DO_BACK)
 		go_back(a, false);
 	else
-		deed(a, act);
+		action_run(a, act);
 }
 
 /* A key that does nothing looks like a console that hangs. */
@@ -66,7 +66,7 @@ void app_key(struct app *a, struct key k)
 
 	a->dirty = a->urgent = true;
 	if (a->dialog.open) {
-		deed_dialog(a, dialog_key(&a->dialog, k, clock_mono_ns()));
+		action_dialog(a, dialog_key(&a->dialog, k, clock_mono_ns()));
 		return;
 	}
 	if (complete_key(a, k))
@@ -74,11 +74,11 @@ void app_key(struct app *a, struct key k)
 	if (a->palette.open) {
 		enum prompt_end end = palette_key(&a->palette, k, &chosen);
 
-		deed_palette(a, end, chosen);
+		action_palette(a, end, chosen);
 		return;
 	}
 	if (a->prompting) {
-		deed_prompt(a, prompt_key(&a->prompt, k));
+		action_prompt(a, prompt_key(&a->prompt, k));
 		return;
 	}
 	a->said[0] = '\0';
@@ -104,7 +104,7 @@ void app_paste(struct app *a, const char *text, size_t n)
 		palette_paste(&a->palette, text, n);
 	} else if (a->prompting) {
 		prompt_paste(&a->prompt, text, n);
-		deed_prompt(a, PROMPT_EDITED);
+		action_prompt(a, PROMPT_EDITED);
 	}
 }
 
@@ -119,13 +119,13 @@ void app_click(struct app *a, int x, int y, bool twice)
 
 	a->dirty = a->urgent = true;
 	if (a->dialog.open) {
-		deed_dialog(a, dialog_click(&a->dialog, x, y, clock_mono_ns()));
+		action_dialog(a, dialog_click(&a->dialog, x, y, clock_mono_ns()));
 		return;
 	}
 	if (a->palette.open) {
 		const struct palette_item *chosen = palette_click(&a->palette, x, y);
 
-		deed_palette(a, chosen ? PROMPT_DONE : PROMPT_CANCELLED, chosen);
+		action_palette(a, chosen ? PROMPT_DONE : PROMPT_CANCELLED, chosen);
 		return;
 	}
 	/* What is being typed is for the view below it: that must stay the same one. */

@@ -90,7 +90,7 @@ void app_shell(struct app *a, const struct target *t)
 		app_say(a, ROLE_WARN, "Read-only: no shell is opened.");
 		return;
 	}
-	if (app_may(a, DEED_CONTAINER_SHELL, snapshot_find(a->live, t->engine, t->id), &e) < 0) {
+	if (app_may(a, OP_CONTAINER_SHELL, snapshot_find(a->live, t->engine, t->id), &e) < 0) {
 		app_say(a, ROLE_WARN, "%s", e.msg);
 		return;
 	}

@@ -63,11 +63,11 @@ static const char *decision_kind(const struct audit_record *r, const char **ret_
 	if (r->result == AUDIT_REFUSED)
 		return "policy";
 	*ret_decision = "allow";
-	switch (r->deed) {
-	case DEED_JOB_ALLOW: return "approval";
-	case DEED_NET_ALLOW: return "egress";
-	case DEED_NET_DENY: *ret_decision = "deny"; return "egress";
-	case DEED_NET_FORGET: *ret_decision = "forget"; return "egress";
+	switch (r->operation) {
+	case OP_JOB_ALLOW: return "approval";
+	case OP_NET_ALLOW: return "egress";
+	case OP_NET_DENY: *ret_decision = "deny"; return "egress";
+	case OP_NET_FORGET: *ret_decision = "forget"; return "egress";
 	default: return NULL;
 	}
 }
@@ -127,7 +127,7 @@ static void on_decision(void *ctx, const struct audit_record *r, const char *lin
 		return;
 	put_connections_until(l, r->wall_ms);
 	if (!about)
-		about = find_param(r, r->deed == DEED_JOB_ALLOW ? "about" : "command");
+		about = find_param(r, r->operation == OP_JOB_ALLOW ? "about" : "command");
 	jsonw_init(&j, true);
 	jsonw_object(&j, NULL);
 	jsonw_text(&j, "at", format_stamp(at, r->wall_ms));
@@ -137,7 +137,7 @@ static void on_decision(void *ctx, const struct audit_record *r, const char *lin
 	jsonw_text(&j, "by", strcmp(kind, "policy") ? r->user : "policy");
 	jsonw_text(&j, "agent", text_or_null(r->agent));
 	jsonw_text(&j, "session", text_or_null(r->session));
-	jsonw_text(&j, "act", deed_table[r->deed].name);
+	jsonw_text(&j, "act", operation_table[r->operation].name);
 	jsonw_text(&j, "target", text_or_null(*r->name ? r->name : r->target));
 	jsonw_text(&j, "about", text_or_null(about));
 	jsonw_text(&j, "for", text_or_null(find_param(r, "for")));

@@ -43,7 +43,7 @@ static void put_json(struct str *out, const struct audit_record *r)
 	jsonw_object(&j, NULL);
 	jsonw_uint(&j, "seq", r->seq);
 	jsonw_text(&j, "at", at);
-	jsonw_text(&j, "act", deed_table[r->deed].name);
+	jsonw_text(&j, "act", operation_table[r->operation].name);
 	jsonw_text(&j, "phase", audit_phase_name(r->phase));
 	if (r->intent)
 		jsonw_uint(&j, "intent", r->intent);
@@ -114,7 +114,7 @@ static void put_line(struct str *out, const struct audit_record *r, int columns)
 	audit_text_who(out, r);
 	pad_to(out, start, narrow ? 8 : 12);
 	start = out->len;
-	str_adds(out, deed_table[r->deed].name);
+	str_adds(out, operation_table[r->operation].name);
 	pad_to(out, start, narrow ? 15 : 18);
 	start = out->len;
 	audit_text_target(out, r);
@@ -165,7 +165,7 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 	int64_t now = clock_wall_ms();
 
 	*f = (struct audit_filter){.agent = cli_value(c, "agent"),
-		.deed = cli_value(c, "act"),
+		.operation = cli_value(c, "act"),
 		.target = cli_value(c, "target"),
 		.text = cli_value(c, "text")};
 	if (outcome) {

@@ -145,7 +145,7 @@ static int run_here(
 		.engine = s->engine.id};
 	const struct key_value params[] = {
 		{"command", x->k->name, false}, {"line", x->k->run, false}};
-	const struct audit_record r = {.deed = DEED_COMMAND_RUN,
+	const struct audit_record r = {.operation = OP_COMMAND_RUN,
 		.target_type = "container",
 		.target = x->on->id,
 		.name = x->on->name,

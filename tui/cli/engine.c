@@ -19,28 +19,28 @@ static void print_path(const char *head, const char *path)
 	printf("%-8s %s\n", head, text_clean(shown, sizeof shown, path));
 }
 
-struct engine_deed {
+struct engine_operation {
 	int (*act)(struct private_engine *ret, struct err *e);
 	struct private_engine *en;
 };
 
 static int do_engine_act(void *ctx, struct audit_record *r, struct err *e)
 {
-	struct engine_deed *d = ctx;
+	struct engine_operation *d = ctx;
 
 	(void)r;
 	return d->act(d->en, e);
 }
 
 /* Policy and the log around what does it. */
-static int do_engine_deed(const struct cli *c, enum deed deed, const char *program,
+static int do_engine_operation(const struct cli *c, enum operation operation, const char *program,
 	int (*act)(struct private_engine *ret, struct err *e), struct private_engine *en,
 	struct err *e)
 {
 	AUTO_FREE char *endpoint = NULL;
-	struct audit_record r = {.deed = deed, .target_type = "engine"};
+	struct audit_record r = {.operation = operation, .target_type = "engine"};
 	struct recorder by = {.program = program};
-	struct engine_deed d = {act, en};
+	struct engine_operation d = {act, en};
 	struct policy policy;
 	struct arena mem;
 	int rc = -1;
@@ -63,7 +63,8 @@ int cli_engine_start(const struct cli *c, const struct settings *s, struct err *
 	struct private_engine en;
 
 	(void)s;
-	if (do_engine_deed(c, DEED_ENGINE_START, "engine start", private_engine_start, &en, e) < 0)
+	if (do_engine_operation(c, OP_ENGINE_START, "engine start", private_engine_start, &en, e) <
+		0)
 		return -1;
 	agents_offer_apparmor();
 	printf("The private engine %s (process %d).\n",
@@ -80,7 +81,7 @@ int cli_engine_stop(const struct cli *c, const struct settings *s, struct err *e
 	struct private_engine en;
 
 	(void)s;
-	if (do_engine_deed(c, DEED_ENGINE_STOP, "engine stop", private_engine_stop, &en, e) < 0)
+	if (do_engine_operation(c, OP_ENGINE_STOP, "engine stop", private_engine_stop, &en, e) < 0)
 		return -1;
 	if (en.pid)
 		printf("The private engine (process %d) is stopped; its images and containers stay in %s.\n",

@@ -339,7 +339,7 @@ static void on_files_signal(int sig)
 }
 
 /* What the log says of one call: the root, the operands, and for a batch the hash over them. */
-static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
+static void describe_files_call(const struct cli *c, enum operation operation, char *cwd,
 	struct key_value *kv, struct str *operands, struct audit_record *r)
 {
 	const char *root = cli_value(c, "root");
@@ -347,14 +347,14 @@ static void describe_files_call(const struct cli *c, enum deed deed, char *cwd,
 	for (int i = 0; i < c->argc && operands->len < 4096; i++)
 		str_addf(operands, "%s%s", i ? " " : "", c->argv[i]);
 	kv[0] = (struct key_value){"operands", operands->s, false};
-	*r = (struct audit_record){.deed = deed,
+	*r = (struct audit_record){.operation = operation,
 		.target_type = "file",
 		.name = root ? root : cwd,
 		.params = kv,
 		.nparams = 1,
 		.duration_us = -1};
 	/* Of every class: the text above is clipped. */
-	if (c->argc > 1 || (c->argc && deed_table[deed].flags & DEED_CHANGES))
+	if (c->argc > 1 || (c->argc && operation_table[operation].flags & OP_CHANGES))
 		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
 }
 
@@ -382,7 +382,7 @@ static int run_verb(struct files_cli *x, files_verb_fn *verb, const char *progra
 	return rc;
 }
 
-int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, struct err *e)
+int files_cli_run(const struct cli *c, files_verb_fn *verb, enum operation operation, struct err *e)
 {
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
 	struct policy policy;
@@ -399,7 +399,7 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, stru
 
 	snprintf(program, sizeof program, "files %s", c->command->name);
 	by.program = program;
-	describe_files_call(c, deed, cwd, kv, &operands, &r);
+	describe_files_call(c, operation, cwd, kv, &operands, &r);
 	arena_init(&mem, 1024);
 	arena_init(&x.mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
@@ -408,11 +408,11 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, stru
 		rc = run_verb(&x, verb, program, &why);
 		/* Where to look is an argument; 1 says that nothing was found there. */
 		if (rc < 0 && why.kind == ERR_NOT_FOUND &&
-			(deed == DEED_FILE_SCAN || deed == DEED_FILE_SEARCH ||
-				deed == DEED_FILE_TRANSFORM))
+			(operation == OP_FILE_SCAN || operation == OP_FILE_SEARCH ||
+				operation == OP_FILE_TRANSFORM))
 			why.kind = ERR_USAGE;
 		/* Of a search it says that nothing was found. */
-		if (rc > 0 && deed != DEED_FILE_SEARCH)
+		if (rc > 0 && operation != OP_FILE_SEARCH)
 			err_set(&why, ERR_FAILED, "not all of it was done");
 		record_end(&rec, &why);
 		if (rc < 0)

@@ -3,7 +3,7 @@
 #define CLI_FILES_H
 
 #include <berth/arena.h>
-#include <berth/deed.h>
+#include <berth/operation.h>
 #include <berth/files.h>
 #include <berth/jsonw.h>
 
@@ -23,7 +23,8 @@ struct files_cli {
 /* What a verb does between opening and closing: policy, record, signals and settings are around it.  Both
  * return the process's exit code, or -1 with *e. */
 typedef int files_verb_fn(struct files_cli *x, struct err *e);
-int files_cli_run(const struct cli *c, files_verb_fn *verb, enum deed deed, struct err *e);
+int files_cli_run(
+	const struct cli *c, files_verb_fn *verb, enum operation operation, struct err *e);
 
 /* Open the root; `start` is the operand that names a tree or file, or NULL.  Without --root what the working directory
  * does not hold is looked at where it is. */

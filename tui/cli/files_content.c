@@ -594,23 +594,23 @@ static int transform_contents(struct files_cli *x, struct err *e)
 int cli_files_read(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, print_contents, DEED_FILE_READ, e);
+	return files_cli_run(c, print_contents, OP_FILE_READ, e);
 }
 
 int cli_files_write(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, write_contents, DEED_FILE_WRITE, e);
+	return files_cli_run(c, write_contents, OP_FILE_WRITE, e);
 }
 
 int cli_files_search(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, search_operands, DEED_FILE_SEARCH, e);
+	return files_cli_run(c, search_operands, OP_FILE_SEARCH, e);
 }
 
 int cli_files_transform(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, transform_contents, DEED_FILE_TRANSFORM, e);
+	return files_cli_run(c, transform_contents, OP_FILE_TRANSFORM, e);
 }

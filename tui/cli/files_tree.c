@@ -258,23 +258,23 @@ static int delete_operands(struct files_cli *x, struct err *e)
 int cli_files_scan(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, print_scan, DEED_FILE_SCAN, e);
+	return files_cli_run(c, print_scan, OP_FILE_SCAN, e);
 }
 
 int cli_files_copy(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, copy_operand, DEED_FILE_COPY, e);
+	return files_cli_run(c, copy_operand, OP_FILE_COPY, e);
 }
 
 int cli_files_move(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, move_operand, DEED_FILE_MOVE, e);
+	return files_cli_run(c, move_operand, OP_FILE_MOVE, e);
 }
 
 int cli_files_delete(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return files_cli_run(c, delete_operands, DEED_FILE_DELETE, e);
+	return files_cli_run(c, delete_operands, OP_FILE_DELETE, e);
 }

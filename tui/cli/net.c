@@ -230,17 +230,19 @@ static int find_saving_file(struct deciding_rules *d, struct err *e)
 
 int cli_net_decide(const struct cli *c, const struct settings *s, struct err *e)
 {
-	const enum deed deed = *c->command->name == 'a' ? DEED_NET_ALLOW
-		: *c->command->name == 'd'              ? DEED_NET_DENY
-							: DEED_NET_FORGET;
+	const enum operation operation = *c->command->name == 'a' ? OP_NET_ALLOW
+		: *c->command->name == 'd'                        ? OP_NET_DENY
+								  : OP_NET_FORGET;
 	bool save = *c->command->name != 'f' && cli_flag(c, "save");
 	struct policy policy;
 	struct recorder by = {.program = "net", .policy = &policy, .direct = true};
 	AUTO_STR struct str rules = STR_INIT;
 	struct deciding_rules d = {.c = c};
 	struct key_value kv[] = {{.key = "rules"}, {.key = "saved", .value = d.file}};
-	struct audit_record r = {
-		.deed = deed, .target_type = "container", .params = kv, .nparams = save ? 2 : 1};
+	struct audit_record r = {.operation = operation,
+		.target_type = "container",
+		.params = kv,
+		.nparams = save ? 2 : 1};
 	char name[64];
 	struct arena mem;
 	int rc = -1;

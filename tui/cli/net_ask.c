@@ -47,7 +47,7 @@ static int answer_recorded(
 	struct policy policy;
 	struct recorder by = {.program = "net", .policy = &policy, .direct = true};
 	struct audit_record r = {
-		.deed = d->answer == EGRESS_ANSWER_DENY ? DEED_NET_DENY : DEED_NET_ALLOW,
+		.operation = d->answer == EGRESS_ANSWER_DENY ? OP_NET_DENY : OP_NET_ALLOW,
 		.target_type = "container",
 		.name = d->name,
 		.agent = agent,

@@ -38,18 +38,19 @@ static int do_port_close(void *ctx, struct audit_record *r, struct err *e)
 	return port_close(a->c->argv[0], a->spec.port, e);
 }
 
-static int act_on_port(struct port_act *a, enum deed deed, record_act_fn *act, struct err *e)
+static int act_on_port(
+	struct port_act *a, enum operation operation, record_act_fn *act, struct err *e)
 {
 	struct port_row said = {.at = a->spec.at, .host_port = a->spec.host_port};
 	char where[PORT_WHERE_MAX], port[8];
 	const struct key_value kv[] = {{"port", port, false}, {"at", where, false}};
 	struct policy policy;
 	struct recorder by = {.program = "port", .policy = &policy, .direct = true};
-	struct audit_record r = {.deed = deed,
+	struct audit_record r = {.operation = operation,
 		.target_type = "container",
 		.agent = a->c->argv[0],
 		.params = kv,
-		.nparams = deed == DEED_PORT_OPEN ? 2 : 1};
+		.nparams = operation == OP_PORT_OPEN ? 2 : 1};
 	struct arena mem;
 	char name[64];
 	int rc = -1;
@@ -116,7 +117,7 @@ int cli_port_open(const struct cli *c, const struct settings *s, struct err *e)
 	if (port_parse(c->argv[1], &a.spec, e) ||
 		(address && port_set_address(&a.spec, address, cli_flag(c, "public"), e)))
 		return -1;
-	rc = act_on_port(&a, DEED_PORT_OPEN, do_port_open, e);
+	rc = act_on_port(&a, OP_PORT_OPEN, do_port_open, e);
 	if (rc < 0)
 		return -1;
 	return cli_recorded(a.row.port && tell_opened(c, &a.row) ? 1 : rc, 1);
@@ -134,7 +135,7 @@ int cli_port_close(const struct cli *c, const struct settings *s, struct err *e)
 			c->argv[1]);
 	if (port_parse(c->argv[1], &a.spec, e))
 		return -1;
-	rc = act_on_port(&a, DEED_PORT_CLOSE, do_port_close, e);
+	rc = act_on_port(&a, OP_PORT_CLOSE, do_port_close, e);
 	if (rc < 0)
 		return -1;
 	if (!rc)

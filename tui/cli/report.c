@@ -28,14 +28,14 @@ struct gathering {
 
 bool report_is_command(const struct report_row *r)
 {
-	return r->deed == DEED_CONTAINER_EXEC || r->deed == DEED_TOOL_RUN ||
-		r->deed == DEED_CONTAINER_SHELL;
+	return r->operation == OP_CONTAINER_EXEC || r->operation == OP_TOOL_RUN ||
+		r->operation == OP_CONTAINER_SHELL;
 }
 
 bool report_is_decision(const struct report_row *r)
 {
-	return r->deed == DEED_NET_ALLOW || r->deed == DEED_NET_DENY ||
-		r->deed == DEED_NET_FORGET || r->deed == DEED_JOB_ALLOW;
+	return r->operation == OP_NET_ALLOW || r->operation == OP_NET_DENY ||
+		r->operation == OP_NET_FORGET || r->operation == OP_JOB_ALLOW;
 }
 
 static const char *row_param(struct arena *mem, const struct audit_record *r, const char *key)
@@ -52,7 +52,7 @@ static const char *about_row(struct arena *mem, const struct audit_record *r)
 	struct audit_record bare = *r;
 
 	bare.error = "";
-	if (r->deed == DEED_CONTAINER_EXEC)
+	if (r->operation == OP_CONTAINER_EXEC)
 		return row_param(mem, r, "command");
 	audit_text_detail(&text, &bare);
 	return arena_strdup(mem, text.s);
@@ -66,7 +66,7 @@ static void take_reported(void *ctx, const struct audit_record *a, const char *l
 
 	(void)line;
 	(void)len;
-	if (deed_table[a->deed].class == DEED_INTERNAL ||
+	if (operation_table[a->operation].class == OP_INTERNAL ||
 		(g->session && strcmp(a->session, g->session) != 0))
 		return;
 	if (!g->wanted) {
@@ -80,7 +80,7 @@ static void take_reported(void *ctx, const struct audit_record *a, const char *l
 		.items = a->items,
 		.at_ms = a->wall_ms,
 		.duration_us = a->duration_us,
-		.deed = a->deed,
+		.operation = a->operation,
 		.phase = a->phase,
 		.result = a->result,
 		.who = arena_strdup(mem, *a->agent ? a->agent : a->user),
@@ -88,8 +88,8 @@ static void take_reported(void *ctx, const struct audit_record *a, const char *l
 		.name = arena_strdup(mem, *a->name ? a->name : a->target),
 		.about = about_row(mem, a),
 		.error = arena_strdup(mem, a->error),
-		.image = a->deed == DEED_AGENT_UP ? row_param(mem, a, "image") : "",
-		.network = a->deed == DEED_AGENT_UP ? row_param(mem, a, "network") : ""};
+		.image = a->operation == OP_AGENT_UP ? row_param(mem, a, "image") : "",
+		.network = a->operation == OP_AGENT_UP ? row_param(mem, a, "network") : ""};
 }
 
 static int compare_row_seqs(const void *a, const void *b)
@@ -141,7 +141,7 @@ static struct report_agent *find_reported(struct report *r, const char *name)
 static void count_row(struct report_agent *a, const struct report_row *row)
 {
 	a->last_ms = row->at_ms;
-	if (row->deed == DEED_AGENT_UP && row->result == AUDIT_OK) {
+	if (row->operation == OP_AGENT_UP && row->result == AUDIT_OK) {
 		a->container = row->name;
 		a->image = row->image;
 		a->network = row->network;

@@ -30,7 +30,7 @@
 struct report_row {
 	uint64_t seq, intent, items;
 	int64_t at_ms, duration_us; /* of its beginning; negative: not known */
-	enum deed deed;
+	enum operation operation;
 	enum audit_phase phase;
 	enum audit_result result;
 	const char *who;   /* the agent, else the user */

@@ -31,16 +31,16 @@ typedef bool pick_row(const struct report_row *r);
 
 static bool is_file_change(const struct report_row *r)
 {
-	switch (r->deed) {
-	case DEED_FILE_WRITE:
-	case DEED_FILE_TRANSFORM:
-	case DEED_FILE_COPY:
-	case DEED_FILE_MOVE:
-	case DEED_FILE_DELETE:
-	case DEED_WORKSPACE_TAKE:
-	case DEED_WORKSPACE_HAND_OVER:
-	case DEED_WORKSPACE_SHARE:
-	case DEED_WORKSPACE_RESTORE: return !r->told;
+	switch (r->operation) {
+	case OP_FILE_WRITE:
+	case OP_FILE_TRANSFORM:
+	case OP_FILE_COPY:
+	case OP_FILE_MOVE:
+	case OP_FILE_DELETE:
+	case OP_WORKSPACE_TAKE:
+	case OP_WORKSPACE_HAND_OVER:
+	case OP_WORKSPACE_SHARE:
+	case OP_WORKSPACE_RESTORE: return !r->told;
 	default: return false;
 	}
 }
@@ -52,12 +52,12 @@ static bool is_run(const struct report_row *r)
 
 static bool is_net_decision(const struct report_row *r)
 {
-	return !r->told && report_is_decision(r) && r->deed != DEED_JOB_ALLOW;
+	return !r->told && report_is_decision(r) && r->operation != OP_JOB_ALLOW;
 }
 
 static bool is_approval(const struct report_row *r)
 {
-	return !r->told && r->deed == DEED_JOB_ALLOW;
+	return !r->told && r->operation == OP_JOB_ALLOW;
 }
 
 static bool is_policy_refusal(const struct report_row *r)
@@ -68,8 +68,9 @@ static bool is_policy_refusal(const struct report_row *r)
 /* All else that changed something. */
 static bool is_other_act(const struct report_row *r)
 {
-	return !r->told && deed_table[r->deed].flags & DEED_CHANGES && !report_is_command(r) &&
-		!is_file_change(r) && !report_is_decision(r) && !is_policy_refusal(r);
+	return !r->told && operation_table[r->operation].flags & OP_CHANGES &&
+		!report_is_command(r) && !is_file_change(r) && !report_is_decision(r) &&
+		!is_policy_refusal(r);
 }
 
 static size_t count_picked(const struct report *r, pick_row *pick)
@@ -237,8 +238,8 @@ static void print_mark(FILE *out, const struct time_axis *a, const struct report
 	else
 		fill(out, "line-dot", SLOT_NUMBER("x", x, 1), SLOT_COUNT("y", y + 7),
 			SLOT_TEXT("color",
-				row->deed == DEED_NET_DENY || row->result != AUDIT_OK ? "warn"
-										      : "c2"),
+				row->operation == OP_NET_DENY || row->result != AUDIT_OK ? "warn"
+											 : "c2"),
 			SLOT_TEXT("title", title));
 }
 
@@ -300,7 +301,8 @@ static void print_command_row(FILE *out, const struct report_row *row)
 		format_age(took, row->duration_us / 1000);
 	fill(out, "command", SLOT_TEXT("at", page_stamp(at, row->at_ms)),
 		SLOT_TEXT("agent", row->who),
-		SLOT_TEXT("command", *row->about ? row->about : deed_table[row->deed].words),
+		SLOT_TEXT("command",
+			*row->about ? row->about : operation_table[row->operation].words),
 		SLOT_TEXT("class", row_class(row)), SLOT_TEXT("how", row_how(row, how, sizeof how)),
 		SLOT_TEXT("took", took));
 }
@@ -310,7 +312,7 @@ static void print_act_row(FILE *out, const struct report_row *row)
 	char at[FORMAT_MAX], how[300];
 
 	fill(out, "act", SLOT_TEXT("at", page_stamp(at, row->at_ms)), SLOT_TEXT("who", row->who),
-		SLOT_TEXT("what", deed_table[row->deed].name), SLOT_TEXT("on", row->name),
+		SLOT_TEXT("what", operation_table[row->operation].name), SLOT_TEXT("on", row->name),
 		SLOT_TEXT("about", row->about), SLOT_TEXT("class", row_class(row)),
 		SLOT_TEXT("how", row_how(row, how, sizeof how)));
 }

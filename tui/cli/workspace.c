@@ -189,10 +189,11 @@ int workspace_cli_run_with(
 	return rc < 0 ? -1 : cli_recorded(cli_finish() ? 1 : rc, 1);
 }
 
-int workspace_cli_act(struct workspace_cli *x, enum deed deed, record_act_fn *act, struct err *e)
+int workspace_cli_act(
+	struct workspace_cli *x, enum operation operation, record_act_fn *act, struct err *e)
 {
 	struct key_value kv[] = {{.key = "checkpoint", .value = x->point}};
-	struct audit_record r = {.deed = deed,
+	struct audit_record r = {.operation = operation,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = x->point ? 1 : 0,
@@ -232,7 +233,7 @@ static int do_create(void *ctx, struct audit_record *r, struct err *e)
 static int record_create(struct workspace_cli *x, struct err *e)
 {
 	struct key_value loop = {.key = "loop", .value = cli_value(x->c, "loop")};
-	struct audit_record r = {.deed = DEED_WORKSPACE_CREATE,
+	struct audit_record r = {.operation = OP_WORKSPACE_CREATE,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = loop.value ? 1 : 0,

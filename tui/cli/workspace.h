@@ -119,7 +119,8 @@ void workspace_cli_warn(struct workspace_cli *x);
 void workspace_cli_tell_gone(uint64_t gone, const char *of);
 void workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of);
 /* The whole way of an act on a workspace or one of its checkpoints; `act` gets x. */
-int workspace_cli_act(struct workspace_cli *x, enum deed deed, record_act_fn *act, struct err *e);
+int workspace_cli_act(
+	struct workspace_cli *x, enum operation operation, record_act_fn *act, struct err *e);
 /* A checkpoint of x, synced, while the containers that have it stand still. */
 int workspace_cli_checkpoint(struct workspace_cli *x, const char *name, struct err *e);
 /* The act of dropping the checkpoint x->point. */

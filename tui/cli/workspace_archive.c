@@ -41,7 +41,7 @@ int workspace_cli_archive(struct archiving_cli *a, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("%s/%s", workspace_kind_folder(a->kind), a->name);
 	struct key_value kv = {.key = "archive", .value = a->as ? a->as : a->name};
-	struct audit_record r = {.deed = DEED_WORKSPACE_ARCHIVE,
+	struct audit_record r = {.operation = OP_WORKSPACE_ARCHIVE,
 		.target_type = "workspace",
 		.name = path,
 		.nparams = 1,
@@ -190,7 +190,7 @@ static int record_unarchive(struct unarchiving_cli *u, struct err *e)
 {
 	struct workspace_cli *x = u->x;
 	struct key_value kv = {.key = "as", .value = cli_value(x->c, "as")};
-	struct audit_record r = {.deed = DEED_WORKSPACE_UNARCHIVE,
+	struct audit_record r = {.operation = OP_WORKSPACE_UNARCHIVE,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = kv.value ? 1 : 0,

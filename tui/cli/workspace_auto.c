@@ -53,7 +53,7 @@ static int do_drop(void *ctx, struct audit_record *r, struct err *e)
 
 int workspace_cli_drop(struct workspace_cli *x, struct err *e)
 {
-	return workspace_cli_act(x, DEED_WORKSPACE_DROP, do_drop, e);
+	return workspace_cli_act(x, OP_WORKSPACE_DROP, do_drop, e);
 }
 
 static bool differs_in_nothing(struct checkpoint_tree *a, struct checkpoint_tree *b)
@@ -112,7 +112,7 @@ static int make_automatic(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX
 	struct workspace_auto *ret, struct err *e)
 {
 	struct key_value kv[] = {{.key = "checkpoint", .value = name}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_SNAPSHOT,
+	struct audit_record r = {.operation = OP_WORKSPACE_SNAPSHOT,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = COUNT(kv),

@@ -39,7 +39,7 @@ static int remove_archive_named(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE char *path = xasprintf("archives/%s", x->path);
 	struct audit_record r = {
-		.deed = DEED_WORKSPACE_REMOVE, .target_type = "archive", .name = path};
+		.operation = OP_WORKSPACE_REMOVE, .target_type = "archive", .name = path};
 
 	return record_act(&x->by, &r, NULL, do_remove_archive, x, e);
 }
@@ -66,7 +66,7 @@ static int end_one(struct workspace_cli *x, struct cleaned *d)
 	if (d->archive)
 		return remove_archive_named(x, &d->err);
 	if (d->due.remove)
-		return workspace_cli_act(x, DEED_WORKSPACE_REMOVE, do_remove_workspace, &d->err);
+		return workspace_cli_act(x, OP_WORKSPACE_REMOVE, do_remove_workspace, &d->err);
 	name_archive(x, d);
 	d->archiving = (struct archiving_cli){
 		.x = x, .s = x->s, .kind = i->kind, .name = i->name, .as = d->as};

@@ -34,7 +34,7 @@ static int do_mark(void *ctx, struct audit_record *r, struct err *e)
 static int mark_task(struct workspace_cli *x, const char *name, struct err *e)
 {
 	struct key_value state = {.key = "state", .value = said_state(x)};
-	struct audit_record r = {.deed = DEED_WORKSPACE_END,
+	struct audit_record r = {.operation = OP_WORKSPACE_END,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = 1,

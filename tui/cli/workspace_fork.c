@@ -108,7 +108,7 @@ static int record_fork(struct forking *f, struct err *e)
 {
 	struct key_value kv[] = {{.key = "checkpoint", .value = f->point},
 		{.key = "forks", .value = f->x->c->argv[1]}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_FORK,
+	struct audit_record r = {.operation = OP_WORKSPACE_FORK,
 		.target_type = "workspace",
 		.name = f->x->path,
 		.nparams = COUNT(kv),

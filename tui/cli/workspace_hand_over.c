@@ -79,7 +79,7 @@ static int record_hand_over(struct handing *h, struct err *e)
 	AUTO_FREE const char **path = NULL;
 	struct key_value kv[] = {{.key = "to", .value = h->to.path},
 		{.key = "secrets", .value = cli_flag(h->x->c, "secrets") ? "yes" : "no"}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_HAND_OVER,
+	struct audit_record r = {.operation = OP_WORKSPACE_HAND_OVER,
 		.target_type = "workspace",
 		.name = h->from.name,
 		.nparams = COUNT(kv),

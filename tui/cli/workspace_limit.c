@@ -97,7 +97,7 @@ int workspace_cli_limit(struct workspace_cli *x, struct err *e)
 	char bytes[24], files[24];
 	struct key_value kv[] = {{.key = "bytes", .value = bytes}, {.key = "files", .value = files},
 		{.key = "on-breach", .value = workspace_breach_name(x->limits.breach)}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_LIMIT,
+	struct audit_record r = {.operation = OP_WORKSPACE_LIMIT,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = COUNT(kv),

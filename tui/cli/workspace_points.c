@@ -139,7 +139,7 @@ static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1
 		x->point = name;
 	}
 	return workspace_cli_enter(x, e) ||
-			workspace_cli_act(x, DEED_WORKSPACE_SNAPSHOT, do_checkpoint, e)
+			workspace_cli_act(x, OP_WORKSPACE_SNAPSHOT, do_checkpoint, e)
 		? -1
 		: 0;
 }
@@ -267,8 +267,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	x->point = x->c->argv[1];
 	x->stop = cli_flag(x->c, "stop");
 	workspace_cli_stamp(x->undo, sizeof x->undo, "before-");
-	if (workspace_cli_enter(x, e) ||
-		workspace_cli_act(x, DEED_WORKSPACE_RESTORE, do_restore, e))
+	if (workspace_cli_enter(x, e) || workspace_cli_act(x, OP_WORKSPACE_RESTORE, do_restore, e))
 		return -1;
 	if (x->done.left) {
 		tell_unread_of(x, x->undo);

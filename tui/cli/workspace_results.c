@@ -110,7 +110,7 @@ static int record_put(struct keeping *k, struct err *e)
 {
 	struct key_value kv[] = {{.key = "result", .value = k->result.name},
 		{.key = "shareable", .value = k->result.shareable ? "yes" : "no"}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_RESULT,
+	struct audit_record r = {.operation = OP_WORKSPACE_RESULT,
 		.target_type = "workspace",
 		.name = k->task.path,
 		.nparams = COUNT(kv),
@@ -182,7 +182,7 @@ static int drop_result(struct workspace_cli *x, struct err *e)
 {
 	struct keeping k = {.x = x, .task.root = -1, .text = STR_INIT};
 	struct key_value kv = {.key = "result", .value = x->c->argv[1]};
-	struct audit_record r = {.deed = DEED_WORKSPACE_FORGET,
+	struct audit_record r = {.operation = OP_WORKSPACE_FORGET,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = 1,

@@ -124,7 +124,7 @@ static int record_share(struct sharing *s, struct err *e)
 			.value = back                   ? "restore"
 				: cli_flag(c, "remove") ? "remove"
 							: "add"}};
-	struct audit_record r = {.deed = DEED_WORKSPACE_SHARE,
+	struct audit_record r = {.operation = OP_WORKSPACE_SHARE,
 		.target_type = "workspace",
 		.name = "shared",
 		.nparams = COUNT(kv),

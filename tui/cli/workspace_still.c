@@ -110,7 +110,7 @@ static int thaw_workspace(struct workspace_cli *x, struct err *e)
 {
 	struct thawing t = {x, 0};
 	struct audit_record r = {
-		.deed = DEED_WORKSPACE_THAW, .target_type = "workspace", .name = x->path};
+		.operation = OP_WORKSPACE_THAW, .target_type = "workspace", .name = x->path};
 	struct workspace_amount held;
 
 	if (workspace_cli_enter(x, e) || freeze_find(&x->still, x->root, e) ||

@@ -325,7 +325,7 @@ static int record_take(struct taking_cli *t, struct err *e)
 	char real[PATH_MAX];
 	ssize_t length;
 	struct key_value kv[4];
-	struct audit_record r = {.deed = DEED_WORKSPACE_TAKE,
+	struct audit_record r = {.operation = OP_WORKSPACE_TAKE,
 		.target_type = "workspace",
 		.name = t->from.name,
 		.nparams = COUNT(kv),

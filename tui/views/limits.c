@@ -40,7 +40,7 @@ void limits_ask_for(struct view *v, struct limits_ask *l, const struct container
 		app_say(v->app, ROLE_WARN, "Limits are changed of a container that runs.");
 		return;
 	}
-	if (app_may(v->app, DEED_CONTAINER_LIMIT, c, &e) < 0) {
+	if (app_may(v->app, OP_CONTAINER_LIMIT, c, &e) < 0) {
 		app_say(v->app, ROLE_WARN, "%s", e.msg);
 		return;
 	}

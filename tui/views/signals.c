@@ -18,7 +18,7 @@ void signal_ask_for(struct view *v, struct signal_ask *s, const struct container
 		app_say(v->app, ROLE_WARN, "Only a running container can be sent a signal.");
 		return;
 	}
-	if (app_may(v->app, DEED_CONTAINER_KILL, c, &e) < 0) {
+	if (app_may(v->app, OP_CONTAINER_KILL, c, &e) < 0) {
 		app_say(v->app, ROLE_WARN, "%s", e.msg);
 		return;
 	}

@@ -105,9 +105,9 @@ bool agents_refused(struct view *v, enum action action)
 	if (!app_guarded(v->app))
 		return false;
 	if (action == DO_SHELL)
-		return app_may(v->app, DEED_CONTAINER_SHELL, NULL, NULL) < 0;
+		return app_may(v->app, OP_CONTAINER_SHELL, NULL, NULL) < 0;
 	if (action == DO_OPEN_PORT)
-		return app_may(v->app, DEED_PORT_OPEN, NULL, NULL) < 0;
+		return app_may(v->app, OP_PORT_OPEN, NULL, NULL) < 0;
 	if (!act)
 		return false;
 	k = agents_chosen(v);

@@ -326,7 +326,8 @@ static void draw_audit_row(struct canvas *c, struct area a, const struct audit_r
 	struct style ended = {.role = (uint8_t)outcome_role(r)};
 	int x = a.x + 1;
 	/* What an outcome follows, or berth does for itself, is not what one looks for. */
-	bool aside = r->result == AUDIT_PENDING || deed_table[r->deed].class == DEED_INTERNAL;
+	bool aside =
+		r->result == AUDIT_PENDING || operation_table[r->operation].class == OP_INTERNAL;
 	AUTO_STR struct str text = STR_INIT;
 	char when[FORMAT_MAX];
 
@@ -344,10 +345,10 @@ static void draw_audit_row(struct canvas *c, struct area a, const struct audit_r
 	canvas_clip_name(c, x, a.y, k.who - 1, aside ? STYLE(DIM) : STYLE(TEXT), text.s);
 	x += k.who;
 	canvas_clip(c, x, a.y, k.act - 1,
-		aside                                               ? STYLE(DIM)
-			: deed_table[r->deed].class == DEED_GUARDED ? STYLE(WARN)
-								    : STYLE(TEXT),
-		deed_table[r->deed].name);
+		aside                                                       ? STYLE(DIM)
+			: operation_table[r->operation].class == OP_GUARDED ? STYLE(WARN)
+									    : STYLE(TEXT),
+		operation_table[r->operation].name);
 	x += k.act;
 	str_clear(&text);
 	audit_text_target(&text, r);
@@ -372,7 +373,7 @@ static void describe_record(const struct audit_record *r, struct str *out)
 
 	format_stamp(when, r->wall_ms);
 	str_addf(out, "record %llu  %s  %s %s", (unsigned long long)r->seq, when,
-		deed_table[r->deed].name, audit_phase_name(r->phase));
+		operation_table[r->operation].name, audit_phase_name(r->phase));
 	if (r->intent)
 		str_addf(out, " of %llu", (unsigned long long)r->intent);
 	str_adds(out, "  ");

@@ -90,7 +90,7 @@ static int parse_filter(
 		if (n == 5 && strncmp(word, "agent", n) == 0)
 			f->agent = value;
 		else if (n == 3 && strncmp(word, "act", n) == 0)
-			f->deed = value;
+			f->operation = value;
 		else if (n == 6 && strncmp(word, "target", n) == 0)
 			f->target = value;
 		else if (n == 7 && strncmp(word, "outcome", n) == 0)
@@ -117,7 +117,7 @@ static int parse_filter(
 /* They come with every quiet moment and would be every second row. */
 static bool is_left_out(const struct audit_look *l, const struct audit_record *rec)
 {
-	return rec->deed == DEED_LOG_CHECKPOINT && !l->checkpoints && !strstr(l->filter, "log.");
+	return rec->operation == OP_LOG_CHECKPOINT && !l->checkpoints && !strstr(l->filter, "log.");
 }
 
 static void add_older(void *ctx, const struct audit_record *rec, const char *line, size_t len)
@@ -164,7 +164,7 @@ static void look_at_log(struct view_work *look)
 	int ret = 0;
 
 	l->has_head = audit_head_read(NULL, &l->head, NULL) == 0;
-	/* The first deed makes the log. */
+	/* The first operation makes the log. */
 	if ((l->begin || !l->reader) && open_reader(l, &l->problem) < 0)
 		return;
 	if (l->more && l->want_older) {

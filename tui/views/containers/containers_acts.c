@@ -111,7 +111,7 @@ bool containers_refused(struct view *v, enum action a)
 	if (!app_guarded(v->app))
 		return false;
 	if (a == DO_SHELL) /* harms nothing by itself: no rule but a host's looks at it */
-		return app_may(v->app, DEED_CONTAINER_SHELL, NULL, NULL) < 0;
+		return app_may(v->app, OP_CONTAINER_SHELL, NULL, NULL) < 0;
 	if (!m)
 		return false;
 	k = containers_chosen(v);
@@ -120,7 +120,7 @@ bool containers_refused(struct view *v, enum action a)
 		if (!(possible[act] >> k.c[i]->state & 1))
 			continue;
 		asked++;
-		may = app_may(v->app, deed_of_act(act), k.c[i], NULL) == 0;
+		may = app_may(v->app, operation_of_act(act), k.c[i], NULL) == 0;
 	}
 	free(k.c);
 	return asked && !may;

@@ -1,4 +1,4 @@
-/* deeds.c - the app's own actions: prompts, palette, save, copy, themes, quitting. */
+/* actions.c - the app's own actions: prompts, palette, save, copy, themes, quitting. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool tell_filter(struct app *a, const char *text, bool done)
 	return good;
 }
 
-void deed_filter_off(struct app *a)
+void action_filter_off(struct app *a)
 {
 	struct slot *s = app_top(a);
 
@@ -56,7 +56,7 @@ static void filter_prompt(struct app *a, enum prompt_end end)
 
 	if (end == PROMPT_CANCELLED) {
 		a->prompting = PROMPT_OFF;
-		deed_filter_off(a);
+		action_filter_off(a);
 		return;
 	}
 	if (end == PROMPT_STAYS)
@@ -125,7 +125,7 @@ static bool may_import(struct app *a)
 {
 	struct err e = ERR_INIT;
 
-	if (app_may(a, DEED_IMAGE_IMPORT, NULL, &e) == 0)
+	if (app_may(a, OP_IMAGE_IMPORT, NULL, &e) == 0)
 		return true;
 	app_say(a, ROLE_WARN, "%s", e.msg);
 	return false;
@@ -222,7 +222,7 @@ static void view_prompt(struct app *a, enum prompt_end end)
 		a->prompting = PROMPT_OFF;
 }
 
-void deed_prompt(struct app *a, enum prompt_end end)
+void action_prompt(struct app *a, enum prompt_end end)
 {
 	if (a->prompting == PROMPT_FILTER)
 		filter_prompt(a, end);
@@ -270,7 +270,7 @@ static void copy_view(struct app *a)
 
 /* Themes */
 
-int deed_theme(struct app *a, const char *name, struct err *e)
+int action_theme(struct app *a, const char *name, struct err *e)
 {
 	if (theme_load(name, &a->theme, e) < 0)
 		return -1;
@@ -293,7 +293,7 @@ static void next_theme(struct app *a)
 		theme_name(0, first);
 		memcpy(name, first, sizeof name);
 	}
-	if (deed_theme(a, name, &e) < 0)
+	if (action_theme(a, name, &e) < 0)
 		app_say(a, ROLE_BAD, "%s", e.msg);
 }
 
@@ -484,7 +484,7 @@ static void open_shell_with(struct app *a, char *words)
 	a->shell_words = NULL;
 }
 
-void deed_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
+void action_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen)
 {
 	AUTO_FREE char *words = NULL;
 	struct palette_item it;
@@ -517,13 +517,13 @@ void deed_palette(struct app *a, enum prompt_end end, const struct palette_item 
 		app_do(a, it.action);
 	else if (it.kind == PALETTE_VIEW)
 		app_switch(a, it.name);
-	else if (deed_theme(a, it.name + strlen("theme "), &e) < 0)
+	else if (action_theme(a, it.name + strlen("theme "), &e) < 0)
 		app_say(a, ROLE_BAD, "%s", e.msg);
 }
 
 /* The dialog's answer */
 
-void deed_dialog(struct app *a, enum dialog_end end)
+void action_dialog(struct app *a, enum dialog_end end)
 {
 	enum asking what = a->asking;
 
@@ -649,7 +649,7 @@ static void go_to_attention(struct app *a)
 	agents->ops->act(agents, DO_ATTENTION);
 }
 
-bool deed(struct app *a, enum action act)
+bool action_run(struct app *a, enum action act)
 {
 	if (act >= DO_VIEW_1 && act <= DO_VIEW_10) {
 		app_show_tab(a, (size_t)(act - DO_VIEW_1));
