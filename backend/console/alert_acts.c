@@ -36,7 +36,7 @@
 extern char **environ;
 
 struct alert_act {
-	struct errand work;
+	struct blocking_task work;
 	struct alert_act *next;
 	struct alerts *of;
 	const struct alert_rule *rule;
@@ -180,7 +180,7 @@ static void wait_for_alert_command(struct alert_act *a, pid_t pid)
 			WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static void work_on_alert(struct errand *x)
+static void work_on_alert(struct blocking_task *x)
 {
 	struct alert_act *a = x->data;
 	pid_t pid;
@@ -212,7 +212,7 @@ static void end_alert_act(struct alert_act *a)
 
 static void start_alert_acts(struct alerts *k);
 
-static void on_alert_act_done(struct errand *x)
+static void on_alert_act_done(struct blocking_task *x)
 {
 	struct alert_act *a = x->data;
 	struct alerts *k = a->of;
@@ -233,7 +233,7 @@ static void start_alert_acts(struct alerts *k)
 		a->work.data = a;
 		rc = k->b->stopping
 			? ECANCELED
-			: errand_start(&k->b->loop, &a->work, work_on_alert, on_alert_act_done);
+			: blocking_start(&k->b->loop, &a->work, work_on_alert, on_alert_act_done);
 		if (rc) {
 			err_sys(&a->err, rc, "The alert %.80s could not be reported",
 				a->rule->name);

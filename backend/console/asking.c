@@ -35,14 +35,14 @@ struct asking { /* of one agent */
 	uv_poll_t poll;
 	struct egress_queue q;
 	struct asked_by by[EGRESS_ASKED_MAX]; /* as q.asked */
-	struct errand look;
+	struct blocking_task look;
 	struct egress_queue looked; /* the worker's while `looking` */
 	struct asked_by found[EGRESS_ASKED_MAX];
 };
 
 /* ---- who it is that asks */
 
-static void work_on_clients(struct errand *x)
+static void work_on_clients(struct blocking_task *x)
 {
 	struct asking *k = x->data;
 
@@ -86,7 +86,7 @@ static void free_asking(struct asking *k)
 
 static void look_for_clients(struct asking *k);
 
-static void on_clients(struct errand *x)
+static void on_clients(struct blocking_task *x)
 {
 	struct asking *k = x->data;
 
@@ -111,7 +111,7 @@ static void look_for_clients(struct asking *k)
 	k->looked = k->q;
 	memcpy(k->found, k->by, sizeof k->found);
 	k->look.data = k;
-	k->looking = !errand_start(&k->b->loop, &k->look, work_on_clients, on_clients);
+	k->looking = !blocking_start(&k->b->loop, &k->look, work_on_clients, on_clients);
 }
 
 /* ---- the ends */

@@ -243,7 +243,7 @@ static void on_pulse(uv_timer_t *t)
 static void close_handle(uv_handle_t *h, void *arg)
 {
 	(void)arg;
-	if (!uv_is_closing(h) && !errand_owns(h))
+	if (!uv_is_closing(h) && !blocking_owns(h))
 		uv_close(h, NULL);
 }
 

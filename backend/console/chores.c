@@ -96,7 +96,7 @@ void chores_inspect(struct backend *b, const struct command *c)
 /* ---- save: disks may be slow, so it happens on a worker thread */
 
 struct save {
-	struct errand work;
+	struct blocking_task work;
 	struct backend *b;
 	uint64_t id;
 	char *path, *bytes;
@@ -105,7 +105,7 @@ struct save {
 	struct err err;
 };
 
-static void save_work(struct errand *w)
+static void save_work(struct blocking_task *w)
 {
 	struct save *s = w->data;
 	/* O_EXCL follows no link in the last component and overwrites nothing. */
@@ -136,7 +136,7 @@ static void end_save(struct save *s)
 	free(s);
 }
 
-static void save_done(struct errand *w)
+static void save_done(struct blocking_task *w)
 {
 	end_save(w->data);
 }
@@ -151,7 +151,7 @@ static void on_save_intent(void *ctx, const struct err *err)
 		end_save(s);
 		return;
 	}
-	refused = errand_start(&s->b->loop, &s->work, save_work, save_done);
+	refused = blocking_start(&s->b->loop, &s->work, save_work, save_done);
 	if (!refused)
 		return;
 	err_sys(&s->err, refused, "%s was not written: cannot start a thread", s->path);
@@ -193,14 +193,14 @@ struct look *look_new(struct backend *b, const struct command *c, struct event *
 	return l;
 }
 
-static void work_on_look(struct errand *w)
+static void work_on_look(struct blocking_task *w)
 {
 	struct look *l = w->data;
 
 	l->read(l);
 }
 
-static void post_look(struct errand *w)
+static void post_look(struct blocking_task *w)
 {
 	struct look *l = w->data;
 
@@ -215,7 +215,7 @@ static void post_look(struct errand *w)
 void look_start(struct look *l, void (*read)(struct look *l), const char *what)
 {
 	l->read = read;
-	if (!errand_start(&l->b->loop, &l->work, work_on_look, post_look))
+	if (!blocking_start(&l->b->loop, &l->work, work_on_look, post_look))
 		return;
 	backend_notice(l->b, "Cannot start a thread to read the %s (see ulimit -u).", what);
 	post_look(&l->work);

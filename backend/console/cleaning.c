@@ -20,7 +20,7 @@
 #define COUNT_SOON_NS (2 * 1000000000LL)
 
 struct cleaning_work {
-	struct errand work;
+	struct blocking_task work;
 	struct cleaning_work *next;
 	struct backend *b;
 	uint64_t ref; /* the command's id; 0: none */
@@ -201,7 +201,7 @@ static void answer_cleaning(struct cleaning_work *w, struct clean_host *h)
 	}
 }
 
-static void work_on_cleaning(struct errand *x)
+static void work_on_cleaning(struct blocking_task *x)
 {
 	struct cleaning_work *w = x->data;
 	struct clean_host *h;
@@ -217,7 +217,7 @@ static void work_on_cleaning(struct errand *x)
 
 /* The loop's. */
 
-static void on_cleaning_done(struct errand *x)
+static void on_cleaning_done(struct blocking_task *x)
 {
 	struct cleaning_work *w = x->data, **p = &w->b->cleaning->works;
 	struct backend *b = w->b;
@@ -269,7 +269,7 @@ static void begin_cleaning(struct cleaning_work *w)
 	w->next = b->cleaning->works;
 	b->cleaning->works = w;
 	w->work.data = w;
-	refused = errand_start(&b->loop, &w->work, work_on_cleaning, on_cleaning_done);
+	refused = blocking_start(&b->loop, &w->work, work_on_cleaning, on_cleaning_done);
 	if (!refused)
 		return;
 	w->orphans = -1;

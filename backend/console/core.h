@@ -42,7 +42,7 @@
 #include "base/snapshot.h"
 #include "engine/engine.h"
 #include "job/board.h"
-#include "net/errand.h"
+#include "net/blocking.h"
 #include "observe/observe.h"
 
 #define SITE_PREFIX "@" /* of the ids of engines but the first */
@@ -63,8 +63,8 @@ struct watch {
 	bool list_again;      /* something happened that the list under way may not show */
 	bool recount;         /* images, networks or volumes changed */
 	size_t inspecting;
-	struct errand way; /* ssh being started, while on_way */
-	int way_stop;      /* eventfd that ends it; -1: none */
+	struct blocking_task way; /* ssh being started, while on_way */
+	int way_stop;             /* eventfd that ends it; -1: none */
 	struct err way_err;
 	bool on_way;
 	bool ended; /* it failed, and is not tried again */
@@ -372,7 +372,7 @@ void upkeep_close(struct backend *b);
 /* chores.c */
 /* Files that are read on a worker thread for an event, which goes up then. */
 struct look {
-	struct errand work;
+	struct blocking_task work;
 	struct backend *b;
 	char *name; /* of the command's target; NULL: it has none */
 	struct event *ev;

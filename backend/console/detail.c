@@ -37,7 +37,7 @@ struct focus {
 	char *problem;
 	struct arena inspected, read;
 
-	struct errand work;
+	struct blocking_task work;
 	struct process_list list; /* the worker's while `reading` */
 };
 
@@ -232,7 +232,7 @@ static void take_top(struct focus *f, const struct process_info *p, size_t n,
 	publish_soon(f->b);
 }
 
-static void read_work(struct errand *w)
+static void read_work(struct blocking_task *w)
 {
 	struct focus *f = w->data;
 
@@ -240,7 +240,7 @@ static void read_work(struct errand *w)
 	process_list_read(&f->list, &f->at->sweep.mounts);
 }
 
-static void read_done(struct errand *w)
+static void read_done(struct blocking_task *w)
 {
 	struct focus *f = w->data;
 
@@ -291,7 +291,7 @@ static void read_again(struct focus *f)
 	f->reading = true;
 	f->under_way++;
 	f->work.data = f;
-	if (!errand_start(&b->loop, &f->work, read_work, read_done))
+	if (!blocking_start(&b->loop, &f->work, read_work, read_done))
 		return;
 	/* no thread for it: as if nothing could be read */
 	f->list.ok = false;

@@ -35,7 +35,7 @@
 #define NICE 10
 
 struct upkeep {
-	struct errand work;
+	struct blocking_task work;
 	struct backend *b;
 	bool works;
 	int64_t next_ns, clean_ms, verify_ms; /* 0: never */
@@ -206,7 +206,7 @@ static void run_what_is_due(struct upkeep *u, int fd)
 	}
 }
 
-static void work_on_upkeep(struct errand *x)
+static void work_on_upkeep(struct blocking_task *x)
 {
 	struct upkeep *u = x->data;
 	char dir[PATH_MAX - 16], path[PATH_MAX];
@@ -223,7 +223,7 @@ static void work_on_upkeep(struct errand *x)
 
 /* ---- the loop's */
 
-static void on_upkeep_done(struct errand *x)
+static void on_upkeep_done(struct blocking_task *x)
 {
 	struct upkeep *u = x->data;
 
@@ -256,7 +256,7 @@ void upkeep_pulse(struct backend *b)
 	if (!u || u->works || b->recording.policy.read_only || backend_now(b) < u->next_ns)
 		return;
 	u->next_ns = backend_now(b) + LOOK_NS;
-	u->works = errand_start(&b->loop, &u->work, work_on_upkeep, on_upkeep_done) == 0;
+	u->works = blocking_start(&b->loop, &u->work, work_on_upkeep, on_upkeep_done) == 0;
 }
 
 void upkeep_stop(struct backend *b)

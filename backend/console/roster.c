@@ -17,14 +17,14 @@
 
 /* Looking. */
 
-static void look_work(struct errand *w)
+static void look_work(struct blocking_task *w)
 {
 	struct roster *r = w->data;
 
 	survey_look(r->survey, &r->look);
 }
 
-static void look_done(struct errand *w)
+static void look_done(struct blocking_task *w)
 {
 	struct roster *r = w->data;
 	struct backend *b = r->b;
@@ -82,7 +82,7 @@ static void look_at_agents(struct backend *b, bool check_now)
 	r->again = false;
 	r->looked_ns = backend_now(b);
 	r->work.data = r;
-	if (!errand_start(&b->loop, &r->work, look_work, look_done))
+	if (!blocking_start(&b->loop, &r->work, look_work, look_done))
 		return;
 	/* no thread for it: it is looked again later */
 	r->looking = false;

@@ -35,7 +35,7 @@ struct roster {
 	struct survey *survey;
 	bool looking, again;
 	int64_t looked_ns;
-	struct errand work;
+	struct blocking_task work;
 	struct survey_look look, shown; /* the worker's while `looking`; what is published */
 	struct deal *deals;
 	struct told told[TOLD_MAX];

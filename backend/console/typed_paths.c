@@ -15,7 +15,7 @@
 #define ENTRIES_MAX 20000 /* looked at */
 
 struct paths_look {
-	struct errand work;
+	struct blocking_task work;
 	struct backend *b;
 	char *begin;
 	struct event *ev;
@@ -52,7 +52,7 @@ static void take_entries(struct paths_look *l, DIR *d, const char *begin)
 	mem_sort(ev->names, ev->nnames, sizeof *ev->names, compare_names);
 }
 
-static void paths_work(struct errand *w)
+static void paths_work(struct blocking_task *w)
 {
 	struct paths_look *l = w->data;
 	char *slash = strrchr(l->begin, '/');
@@ -69,7 +69,7 @@ static void paths_work(struct errand *w)
 	closedir(d);
 }
 
-static void on_paths_read(struct errand *w)
+static void on_paths_read(struct blocking_task *w)
 {
 	struct paths_look *l = w->data;
 
@@ -91,6 +91,6 @@ void paths_command(struct backend *b, const struct command *c)
 	l->ev = event_new(EV_PATHS);
 	l->ev->id = c->id;
 	/* Without a thread nothing is offered, and typing goes on. */
-	if (errand_start(&b->loop, &l->work, paths_work, on_paths_read))
+	if (blocking_start(&b->loop, &l->work, paths_work, on_paths_read))
 		on_paths_read(&l->work);
 }

@@ -7,20 +7,20 @@
 #include <berth/message.h>
 
 struct away {
-	struct errand work;
+	struct blocking_task work;
 	struct backend *b;
 	uint64_t id;
 	struct view_work *thing;
 };
 
-static void do_view_work(struct errand *x)
+static void do_view_work(struct blocking_task *x)
 {
 	struct away *l = x->data;
 
 	l->thing->work(l->thing);
 }
 
-static void on_view_work_done(struct errand *x)
+static void on_view_work_done(struct blocking_task *x)
 {
 	struct away *l = x->data;
 	struct event *ev = event_new(EV_WORKED);
@@ -42,7 +42,7 @@ void view_work_command(struct backend *b, const struct command *c)
 	l->b = b;
 	l->id = c->id;
 	l->thing = view_work_take(c->work);
-	if (!errand_start(&b->loop, &l->work, do_view_work, on_view_work_done))
+	if (!blocking_start(&b->loop, &l->work, do_view_work, on_view_work_done))
 		return;
 	backend_notice(b, "Cannot start a thread to read files (see ulimit -u).");
 	on_view_work_done(&l->work);

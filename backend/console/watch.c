@@ -540,7 +540,7 @@ static void begin_hello(struct site *at)
 
 /* ---- the way to it, where that takes a program (ssh) */
 
-static void find_way(struct errand *x)
+static void find_way(struct blocking_task *x)
 {
 	struct site *at = x->data;
 
@@ -548,7 +548,7 @@ static void find_way(struct errand *x)
 	endpoint_reach(&at->endpoint, false, at->watch.way_stop, &at->watch.way_err);
 }
 
-static void on_way(struct errand *x)
+static void on_way(struct blocking_task *x)
 {
 	struct site *at = x->data;
 
@@ -576,7 +576,7 @@ static void connect_engine(struct site *at)
 	}
 	w->way_stop = eventfd(0, EFD_CLOEXEC);
 	w->way.data = at;
-	w->on_way = errand_start(&at->b->loop, &w->way, find_way, on_way) == 0;
+	w->on_way = blocking_start(&at->b->loop, &w->way, find_way, on_way) == 0;
 	if (w->on_way)
 		return;
 	cleanup_close(&w->way_stop);

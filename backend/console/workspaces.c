@@ -17,7 +17,7 @@
 #include <berth/runtime.h>
 
 struct workspaces_work {
-	struct errand work;
+	struct blocking_task work;
 	struct workspaces_work *next;
 	struct backend *b;
 	uint64_t seen;
@@ -95,7 +95,7 @@ static void look_at_all(struct workspaces_work *w, const char *data)
 	}
 }
 
-static void work_on_workspaces(struct errand *x)
+static void work_on_workspaces(struct blocking_task *x)
 {
 	struct workspaces_work *w = x->data;
 	char data[PATH_MAX];
@@ -115,7 +115,7 @@ static void work_on_workspaces(struct errand *x)
 
 /* ---- the loop's */
 
-static void on_workspaces_done(struct errand *x)
+static void on_workspaces_done(struct blocking_task *x)
 {
 	struct workspaces_work *w = x->data, **p = &w->b->workspaces;
 
@@ -147,7 +147,7 @@ void workspaces_command(struct backend *b, const struct command *c)
 		w->job = job_new(backend_board(b), "count workspaces", b->user, "workspaces", true);
 	w->next = b->workspaces;
 	b->workspaces = w;
-	refused = errand_start(&b->loop, &w->work, work_on_workspaces, on_workspaces_done);
+	refused = blocking_start(&b->loop, &w->work, work_on_workspaces, on_workspaces_done);
 	if (!refused)
 		return;
 	err_sys(&w->answer->err, refused, "Cannot start a thread to look at the workspaces");

@@ -17,7 +17,7 @@
 
 #include "engine/call.h"
 #include "engine/parse.h"
-#include "net/errand.h"
+#include "net/blocking.h"
 #include "engine/split.h"
 
 enum { SLOT_SIZE = 256 << 10 };
@@ -29,7 +29,7 @@ struct transfer;
 struct source {
 	struct transfer *owner; /* NULL: abandoned */
 	uv_loop_t *loop;
-	struct errand errand;
+	struct blocking_task blocking;
 	bool busy, failed;
 	int fd;
 	ssize_t got; /* of the last read */
@@ -72,9 +72,9 @@ static void source_drop(struct source *s)
 	free(s);
 }
 
-static void on_read(struct errand *x);
+static void on_read(struct blocking_task *x);
 
-static void read_into_slot(struct errand *x)
+static void read_into_slot(struct blocking_task *x)
 {
 	struct source *s = x->data;
 	uint64_t left = s->size - s->asked;
@@ -94,7 +94,7 @@ static void read_more(struct source *s)
 	if (s->busy || s->failed || slot->full || s->asked == s->size)
 		return;
 	s->busy = true;
-	failed = errand_start(s->loop, &s->errand, read_into_slot, on_read);
+	failed = blocking_start(s->loop, &s->blocking, read_into_slot, on_read);
 	if (failed) {
 		s->busy = false;
 		s->failed = true;
@@ -102,7 +102,7 @@ static void read_more(struct source *s)
 	}
 }
 
-static void on_read(struct errand *x)
+static void on_read(struct blocking_task *x)
 {
 	struct source *s = x->data;
 	struct slot *slot = &s->slot[s->reading];
@@ -180,7 +180,7 @@ static void fail_sys(struct transfer *t, int errnum)
 }
 
 /* Opens the path, unless it is open, and looks how much there is. */
-static void look_at_source(struct errand *x)
+static void look_at_source(struct blocking_task *x)
 {
 	struct source *s = x->data;
 	struct stat st = {0};
@@ -192,7 +192,7 @@ static void look_at_source(struct errand *x)
 	s->size = (uint64_t)st.st_size;
 }
 
-static void on_looked(struct errand *x)
+static void on_looked(struct blocking_task *x)
 {
 	struct source *s = x->data;
 	struct err e = ERR_INIT;
@@ -226,15 +226,15 @@ static void transfer_start(struct engine_call *c)
 	s->owner = t;
 	s->loop = c->en->loop;
 	s->fd = -1;
-	s->errand.data = s;
+	s->blocking.data = s;
 	s->path = xstrdup(t->path);
 	if (t->fd >= 0)
 		s->fd = fcntl(t->fd, F_DUPFD_CLOEXEC, 0);
-	/* Once the errand has begun, the source is its thread's. */
+	/* Once the blocking task has begun, the source is its thread's. */
 	s->busy = true;
 	failed = t->fd >= 0 && s->fd < 0
 		? errno
-		: errand_start(s->loop, &s->errand, look_at_source, on_looked);
+		: blocking_start(s->loop, &s->blocking, look_at_source, on_looked);
 	if (failed) {
 		s->busy = false;
 		fail_sys(t, failed);

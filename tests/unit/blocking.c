@@ -1,4 +1,4 @@
-/* errand.c - blocking work on worker threads, also if no thread can be created. */
+/* blocking.c - blocking work on worker threads, also if no thread can be created. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,14 +15,14 @@
 
 #include <berth/mem.h>
 
-#include "net/errand.h"
+#include "net/blocking.h"
 
 #define MANY 200
 
 static atomic_int at_work, most, worked;
 static int ended;
 
-static void work_hard(struct errand *x)
+static void work_hard(struct blocking_task *x)
 {
 	int now = atomic_fetch_add(&at_work, 1) + 1, seen = atomic_load(&most);
 
@@ -35,7 +35,7 @@ static void work_hard(struct errand *x)
 	(void)x;
 }
 
-static void free_errand(struct errand *x)
+static void free_blocking(struct blocking_task *x)
 {
 	ended++;
 	free(x);
@@ -48,41 +48,41 @@ static void test_many(void **state)
 	(void)state;
 	assert_int_equal(uv_loop_init(&loop), 0);
 	for (int i = 0; i < MANY; i++)
-		assert_int_equal(errand_start(&loop, xcalloc(1, sizeof(struct errand)), work_hard,
-					 free_errand),
+		assert_int_equal(blocking_start(&loop, xcalloc(1, sizeof(struct blocking_task)),
+					 work_hard, free_blocking),
 			0);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(ended, MANY);
 	assert_int_equal(atomic_load(&worked), MANY);
-	assert_true(atomic_load(&most) <= ERRAND_THREADS);
+	assert_true(atomic_load(&most) <= BLOCKING_THREADS);
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void start_again(struct errand *x)
+static void start_again(struct blocking_task *x)
 {
 	int *left = x->data;
 
 	if ((*left)-- > 0)
-		assert_int_equal(errand_start(x->door.loop, x, work_hard, start_again), 0);
+		assert_int_equal(blocking_start(x->finished.loop, x, work_hard, start_again), 0);
 }
 
 static void test_again(void **state)
 {
-	struct errand x = {0};
+	struct blocking_task x = {0};
 	int left = 20;
 	uv_loop_t loop;
 
 	(void)state;
 	x.data = &left;
 	assert_int_equal(uv_loop_init(&loop), 0);
-	assert_int_equal(errand_start(&loop, &x, work_hard, start_again), 0);
-	assert_true(errand_owns((uv_handle_t *)&x.door));
+	assert_int_equal(blocking_start(&loop, &x, work_hard, start_again), 0);
+	assert_true(blocking_owns((uv_handle_t *)&x.finished));
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(left, -1);
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
-static void start_nothing(struct errand *x)
+static void start_nothing(struct blocking_task *x)
 {
 	(void)x;
 	_exit(3);
@@ -97,13 +97,13 @@ static void test_no_thread(void **state)
 
 	(void)state;
 	if (!pid) {
-		struct errand x = {0};
+		struct blocking_task x = {0};
 		uv_loop_t loop;
 
 		if (uv_loop_init(&loop) || (!geteuid() && (setgid(61234) || setuid(61234))) ||
 			setrlimit(RLIMIT_NPROC, &none))
 			_exit(2);
-		if (errand_start(&loop, &x, start_nothing, start_nothing) != EAGAIN)
+		if (blocking_start(&loop, &x, start_nothing, start_nothing) != EAGAIN)
 			_exit(4);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		_exit(uv_loop_close(&loop) ? 5 : 0);

@@ -1,5 +1,5 @@
-/* errand.c - a few worker threads for blocking work. */
-#include "net/errand.h"
+/* blocking.c - a few worker threads for blocking work. */
+#include "net/blocking.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,14 +14,14 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
-	struct errand *first, **end;
-	unsigned threads, idle, waiting; /* waiting: errands in the queue */
+	struct blocking_task *first, **end;
+	unsigned threads, idle, waiting; /* waiting: blocking tasks in the queue */
 } shared = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .end = &shared.first};
 
-static struct errand *take_errand(void)
+static struct blocking_task *take_blocking(void)
 {
-	struct errand *x = shared.first;
+	struct blocking_task *x = shared.first;
 
 	if (!x)
 		return NULL;
@@ -33,7 +33,7 @@ static struct errand *take_errand(void)
 }
 
 /* With the lock: waits a while for something to do. */
-static struct errand *await_errand(void)
+static struct blocking_task *await_blocking(void)
 {
 	struct timespec until = clock_in_ms(IDLE_S * 1000);
 	int late = 0;
@@ -42,21 +42,21 @@ static struct errand *await_errand(void)
 	while (!shared.first && !late)
 		late = pthread_cond_clockwait(&shared.more, &shared.lock, CLOCK_MONOTONIC, &until);
 	shared.idle--;
-	return take_errand();
+	return take_blocking();
 }
 
-static void *run_errands(void *arg)
+static void *run_blocking(void *arg)
 {
-	struct errand *x;
+	struct blocking_task *x;
 
 	(void)arg;
 	pthread_mutex_lock(&shared.lock);
-	while ((x = await_errand())) {
+	while ((x = await_blocking())) {
 		pthread_mutex_unlock(&shared.lock);
 		x->work(x);
 		pthread_mutex_lock(&shared.lock);
 		/* With the lock: whoever is woken takes it, and finds us gone from x. */
-		uv_async_send(&x->door);
+		uv_async_send(&x->finished);
 	}
 	shared.threads--;
 	pthread_mutex_unlock(&shared.lock);
@@ -69,9 +69,9 @@ static int add_thread(void)
 	pthread_t thread;
 	int failed;
 
-	if (shared.idle > shared.waiting || shared.threads == ERRAND_THREADS)
+	if (shared.idle > shared.waiting || shared.threads == BLOCKING_THREADS)
 		return 0;
-	failed = spawn_thread(&thread, run_errands, NULL);
+	failed = spawn_thread(&thread, run_blocking, NULL);
 	if (failed)
 		return shared.threads ? 0 : failed;
 	pthread_detach(thread);
@@ -81,20 +81,20 @@ static int add_thread(void)
 
 static void on_closed(uv_handle_t *h)
 {
-	struct errand *x = (struct errand *)h;
+	struct blocking_task *x = (struct blocking_task *)h;
 
 	x->done(x);
 }
 
-static void on_worked(uv_async_t *door)
+static void on_worked(uv_async_t *finished)
 {
 	pthread_mutex_lock(&shared.lock);
 	pthread_mutex_unlock(&shared.lock);
-	uv_close((uv_handle_t *)door, on_closed);
+	uv_close((uv_handle_t *)finished, on_closed);
 }
 
-int errand_start(uv_loop_t *loop, struct errand *x, void (*work)(struct errand *x),
-	void (*done)(struct errand *x))
+int blocking_start(uv_loop_t *loop, struct blocking_task *x, void (*work)(struct blocking_task *x),
+	void (*done)(struct blocking_task *x))
 {
 	int failed;
 
@@ -104,9 +104,9 @@ int errand_start(uv_loop_t *loop, struct errand *x, void (*work)(struct errand *
 	pthread_mutex_lock(&shared.lock);
 	failed = add_thread();
 	if (!failed)
-		failed = -uv_async_init(loop, &x->door, on_worked);
+		failed = -uv_async_init(loop, &x->finished, on_worked);
 	if (!failed) {
-		x->door.data = x;
+		x->finished.data = x;
 		*shared.end = x;
 		shared.end = &x->next;
 		shared.waiting++;
@@ -116,7 +116,7 @@ int errand_start(uv_loop_t *loop, struct errand *x, void (*work)(struct errand *
 	return failed;
 }
 
-bool errand_owns(const uv_handle_t *h)
+bool blocking_owns(const uv_handle_t *h)
 {
 	return h->type == UV_ASYNC && h->data == h;
 }
