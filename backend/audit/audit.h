@@ -163,7 +163,7 @@ int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t 
  *
  * gate_begin asks policy and hands the intent to the log's thread.  `go` is called once from gate_drain: with NULL
  * when that is in the log (on disk, where the operation's class asks for it) and the act may begin, or with why it
- * must not.  gate_end is called once for each passage, also for one that `go` was told an error of, and records
+ * must not.  gate_end is called once for each ticket, also for one that `go` was told an error of, and records
  * how the act ended.  Thread: all of it on the loop; `wake` is called from any, and must bring about gate_drain.
  */
 struct gate {
@@ -172,18 +172,18 @@ struct gate {
 	struct mailbox answers;
 	size_t waiting; /* intents that are not in the log yet; their ctx must live */
 };
-struct passage;
+struct gate_ticket;
 typedef void gate_fn(void *ctx, const struct err *err);
 
 void gate_init(struct gate *g, const struct audit_options *log, const struct policy *policy,
 	void (*wake)(void *ctx), void *ctx);
 /* NULL: policy refuses (which is recorded), or it cannot be recorded.  The record is copied. */
-struct passage *gate_begin(struct gate *g, const struct audit_record *r,
+struct gate_ticket *gate_begin(struct gate *g, const struct audit_record *r,
 	const struct record_target *t, gate_fn *go, void *ctx, struct err *e);
 /* The same for what policy has no say in. */
-struct passage *gate_intent(
+struct gate_ticket *gate_intent(
 	struct gate *g, const struct audit_record *r, gate_fn *go, void *ctx, struct err *e);
-void gate_end(struct passage *p, const struct err *err); /* NULL is fine, for both */
+void gate_end(struct gate_ticket *p, const struct err *err); /* NULL is fine, for both */
 /* What was done already, and harmed nothing: reads. */
 void gate_note(struct gate *g, const struct audit_record *r, const struct err *err);
 void gate_drain(struct gate *g);

@@ -290,7 +290,7 @@ void recorder_settle_on(struct recorder *by)
 
 /* ---- without waiting */
 
-struct passage {
+struct gate_ticket {
 	struct mail mail; /* first */
 	struct gate *gate;
 	struct audit_record r; /* its texts in mem */
@@ -326,7 +326,7 @@ void gate_note(struct gate *g, const struct audit_record *r, const struct err *e
 	audit_submit(gate_log(g), &out, 0, NULL, NULL, NULL);
 }
 
-static void keep_record(struct passage *p, const struct audit_record *r)
+static void keep_record(struct gate_ticket *p, const struct audit_record *r)
 {
 	const char **texts[] = {&p->r.agent, &p->r.session, &p->r.target_type, &p->r.engine,
 		&p->r.target, &p->r.name};
@@ -343,7 +343,7 @@ static void keep_record(struct passage *p, const struct audit_record *r)
 	p->r.phase = AUDIT_INTENT;
 }
 
-static void free_passage(struct passage *p)
+static void free_gate_ticket(struct gate_ticket *p)
 {
 	arena_release(&p->mem);
 	free(p);
@@ -352,7 +352,7 @@ static void free_passage(struct passage *p)
 /* Thread: the audit log's.  May only wake. */
 static void on_recorded(void *ctx, uint64_t seq, const struct err *err)
 {
-	struct passage *p = ctx;
+	struct gate_ticket *p = ctx;
 
 	(void)seq;
 	if (err)
@@ -360,10 +360,10 @@ static void on_recorded(void *ctx, uint64_t seq, const struct err *err)
 	mailbox_put(&p->gate->answers, &p->mail);
 }
 
-struct passage *gate_intent(
+struct gate_ticket *gate_intent(
 	struct gate *g, const struct audit_record *r, gate_fn *go, void *ctx, struct err *e)
 {
-	struct passage *p = xcalloc(1, sizeof *p);
+	struct gate_ticket *p = xcalloc(1, sizeof *p);
 	struct err why = ERR_INIT;
 
 	p->gate = g;
@@ -375,7 +375,7 @@ struct passage *gate_intent(
 	if (!p->ticket && count_unrecorded(&g->by, r->operation)) {
 		mailbox_put(&g->answers, &p->mail);
 	} else if (!p->ticket) {
-		free_passage(p);
+		free_gate_ticket(p);
 		err_wrap(&why, "Nothing was done, because it could not be recorded");
 		err_copy(e, &why);
 		return NULL;
@@ -384,7 +384,7 @@ struct passage *gate_intent(
 	return p;
 }
 
-struct passage *gate_begin(struct gate *g, const struct audit_record *r,
+struct gate_ticket *gate_begin(struct gate *g, const struct audit_record *r,
 	const struct record_target *t, gate_fn *go, void *ctx, struct err *e)
 {
 	struct err why = ERR_INIT;
@@ -396,7 +396,7 @@ struct passage *gate_begin(struct gate *g, const struct audit_record *r,
 	return NULL;
 }
 
-void gate_end(struct passage *p, const struct err *err)
+void gate_end(struct gate_ticket *p, const struct err *err)
 {
 	if (!p)
 		return;
@@ -405,14 +405,14 @@ void gate_end(struct passage *p, const struct err *err)
 		close_record(&p->r, AUDIT_OUTCOME, err);
 		audit_submit(gate_log(p->gate), &p->r, p->ticket, NULL, NULL, NULL);
 	}
-	free_passage(p);
+	free_gate_ticket(p);
 }
 
 void gate_drain(struct gate *g)
 {
-	struct passage *p;
+	struct gate_ticket *p;
 
-	while ((p = (struct passage *)mailbox_take(&g->answers))) {
+	while ((p = (struct gate_ticket *)mailbox_take(&g->answers))) {
 		struct err err = p->err;
 
 		g->waiting--;

@@ -24,7 +24,7 @@ struct act_item {
 	struct act_batch *batch;
 	struct site *at;
 	const char *engine, *id, *name; /* as the person saw it */
-	struct passage *passage;
+	struct gate_ticket *ticket;
 };
 
 struct act_batch {
@@ -49,7 +49,7 @@ bool act_busy(const struct backend *b)
 }
 
 /* Through the gate: policy and the audit log are told what it is. */
-static struct passage *pass_gate(struct act_item *it, gate_fn *go, struct err *e)
+static struct gate_ticket *pass_gate(struct act_item *it, gate_fn *go, struct err *e)
 {
 	const struct act_batch *batch = it->batch;
 	const struct target t = {it->engine, it->id, it->name};
@@ -96,8 +96,8 @@ static int act_begin(struct act_item *it, struct err *e)
 	if (r->c.pending)
 		return err_set(e, ERR_CONFLICT, "berth is already %s %s.", act_doing(r->c.pending),
 			it->name);
-	it->passage = pass_gate(it, on_act_intent, e);
-	if (!it->passage)
+	it->ticket = pass_gate(it, on_act_intent, e);
+	if (!it->ticket)
 		return -1;
 	row_set_problem(r, NULL);
 	r->c.pending = batch->act;
@@ -157,7 +157,7 @@ static void on_act_done(void *ctx, const struct err *err)
 	struct act_batch *batch = it->batch;
 	struct backend *b = batch->b;
 
-	gate_end(it->passage, err);
+	gate_end(it->ticket, err);
 	batch->flying--;
 	if (b->stopping) {
 		count_target(it, err);
@@ -246,7 +246,7 @@ static void on_act_intent(void *ctx, const struct err *err)
 			ask_for_act(it);
 		return;
 	}
-	gate_end(it->passage, err);
+	gate_end(it->ticket, err);
 	batch->flying--;
 	if (b->stopping)
 		count_target(it, err);

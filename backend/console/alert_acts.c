@@ -46,7 +46,7 @@ struct alert_act {
 	char **values; /* NAME=VALUE */
 	char *body;    /* of the webhook */
 	size_t nbody;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 	struct err err;
 	struct arena mem;
 };
@@ -203,7 +203,7 @@ static void work_on_alert(struct blocking_task *x)
 
 static void end_alert_act(struct alert_act *a)
 {
-	gate_end(a->passage, &a->err);
+	gate_end(a->ticket, &a->err);
 	if (a->err.kind && !a->of->b->stopping)
 		backend_notice(a->of->b, "%s", a->err.msg);
 	arena_release(&a->mem);
@@ -295,8 +295,8 @@ void alert_act(
 	if (hook)
 		kv[2].value = hook_host(a);
 	describe_alert(a, row);
-	a->passage = gate_begin(gate_of(k->b->home), &r, NULL, on_alert_recorded, a, &e);
-	if (a->passage)
+	a->ticket = gate_begin(gate_of(k->b->home), &r, NULL, on_alert_recorded, a, &e);
+	if (a->ticket)
 		return;
 	backend_notice(k->b, "The alert %.80s: %s", rule->name, e.msg);
 	arena_release(&a->mem);

@@ -47,7 +47,7 @@ static void do_rate(struct backend *b, const struct command *c)
 struct unlock {
 	struct backend *b;
 	uint64_t id;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 };
 
 static struct audit_record describe_read_only(bool on, struct key_value *to)
@@ -72,7 +72,7 @@ static void on_unlock(void *ctx, const struct err *err)
 		b->recording.unlock = NULL;
 	if (!why.kind)
 		b->home->state.read_only = b->recording.policy.read_only = false;
-	gate_end(u->passage, &why);
+	gate_end(u->ticket, &why);
 	if (!b->stopping) {
 		publish_now(b);
 		if (!why.kind)
@@ -100,8 +100,8 @@ static void do_read_only(struct backend *b, const struct command *c)
 	}
 	u = xcalloc(1, sizeof *u);
 	*u = (struct unlock){.b = b, .id = c->id};
-	u->passage = gate_begin(gate_of(b->home), &r, NULL, on_unlock, u, &e);
-	if (u->passage) {
+	u->ticket = gate_begin(gate_of(b->home), &r, NULL, on_unlock, u, &e);
+	if (u->ticket) {
 		b->recording.unlock = u;
 		return;
 	}

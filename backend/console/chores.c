@@ -101,7 +101,7 @@ struct save {
 	uint64_t id;
 	char *path, *bytes;
 	size_t nbytes;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 	struct err err;
 };
 
@@ -129,7 +129,7 @@ static void save_work(struct blocking_task *w)
 
 static void end_save(struct save *s)
 {
-	gate_end(s->passage, &s->err);
+	gate_end(s->ticket, &s->err);
 	backend_result(s->b, s->id, s->err.kind ? &s->err : NULL);
 	free(s->path);
 	free(s->bytes);
@@ -174,8 +174,8 @@ void chores_save(struct backend *b, const struct command *c)
 		memcpy(s->bytes, c->save.bytes, c->save.n);
 	r.name = s->path;
 	/* A file of the person's, outside what policy looks after: read-only forbids nobody to keep a log. */
-	s->passage = gate_intent(gate_of(b->home), &r, on_save_intent, s, &e);
-	if (!s->passage)
+	s->ticket = gate_intent(gate_of(b->home), &r, on_save_intent, s, &e);
+	if (!s->ticket)
 		on_save_intent(s, &e);
 }
 
@@ -311,7 +311,7 @@ struct import {
 	struct engine_call *call;
 	struct job *job;
 	uint64_t sent;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 	char *path, *reference;
 };
 
@@ -338,7 +338,7 @@ static void on_imported(void *ctx, const struct err *err)
 			im->reference);
 		err = &told;
 	}
-	gate_end(im->passage, err);
+	gate_end(im->ticket, err);
 	if (err)
 		snprintf(result, sizeof result, "%s", err->msg);
 	else
@@ -386,8 +386,8 @@ void chores_import(struct backend *b, const struct command *c)
 	if (!c->import.path || !c->import.reference || !*c->import.path || !*c->import.reference)
 		err_set(&e, ERR_USAGE, "An import needs a tar file and a name for the image.");
 	else if (site_may_change(b->home, "import the image", &e) == 0)
-		im->passage = gate_begin(gate_of(b->home), &r, NULL, on_import_intent, im, &e);
-	if (!im->passage) {
+		im->ticket = gate_begin(gate_of(b->home), &r, NULL, on_import_intent, im, &e);
+	if (!im->ticket) {
 		backend_result(b, c->id, &e);
 		free(im);
 		return;
@@ -463,14 +463,14 @@ struct allowance {
 	struct backend *b;
 	uint64_t id;
 	struct job_id job;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 };
 
 static void end_allowance(struct allowance *a, const struct err *err)
 {
 	struct backend *b = a->b;
 
-	gate_end(a->passage, err);
+	gate_end(a->ticket, err);
 	backend_result(b, a->id, err);
 	free(a);
 	b->jobs_ns = 0;
@@ -501,7 +501,7 @@ void chores_allow_job(struct backend *b, const struct command *c)
 	}
 	a = xcalloc(1, sizeof *a);
 	*a = (struct allowance){.b = b, .id = c->id, .job = j->id};
-	a->passage = gate_begin(gate_of(b->home),
+	a->ticket = gate_begin(gate_of(b->home),
 		&(struct audit_record){.operation = OP_JOB_ALLOW,
 			.target_type = "job",
 			.name = j->name,
@@ -509,6 +509,6 @@ void chores_allow_job(struct backend *b, const struct command *c)
 				{"about", j->current, false}},
 			.nparams = 2},
 		NULL, on_allow_intent, a, &e);
-	if (!a->passage)
+	if (!a->ticket)
 		end_allowance(a, &e);
 }

@@ -17,7 +17,7 @@ struct shell {
 	uint64_t id;
 	struct engine_tty *tty; /* NULL: its intent is not on disk yet */
 	bool closing;           /* the person left before it was */
-	struct passage *passage;
+	struct gate_ticket *ticket;
 	size_t argc;
 	const char **argv;
 	int columns, rows;
@@ -70,7 +70,7 @@ static void on_shell_end(void *ctx, int exit_code, const struct err *err)
 	while (*p != sh)
 		p = &(*p)->next;
 	*p = sh->next;
-	gate_end(sh->passage, err);
+	gate_end(sh->ticket, err);
 	str_release(&sh->command);
 	arena_release(&sh->mem);
 	free(sh);
@@ -225,8 +225,8 @@ void shell_open(struct backend *b, const struct command *c)
 	r.params = params;
 	r.nparams = sh->user ? 2 : 1;
 	if (may_open(sh, c, &e) == 0)
-		sh->passage = gate_begin(gate_of(sh->at), &r, &of, on_shell_intent, sh, &e);
-	if (!sh->passage)
+		sh->ticket = gate_begin(gate_of(sh->at), &r, &of, on_shell_intent, sh, &e);
+	if (!sh->ticket)
 		on_shell_end(sh, -1, &e);
 }
 

@@ -13,7 +13,7 @@
 struct caller {
 	struct gate gate;
 	int fd;
-	struct passage *passage;
+	struct gate_ticket *ticket;
 	size_t told;
 	struct err err;
 };
@@ -103,8 +103,8 @@ static void told_once_with_its_end(void **state)
 	r.target = target;
 	r.params = &param;
 	r.nparams = 1;
-	c.passage = gate_begin(&c.gate, &r, NULL, on_intent, &c, NULL);
-	assert_non_null(c.passage);
+	c.ticket = gate_begin(&c.gate, &r, NULL, on_intent, &c, NULL);
+	assert_non_null(c.ticket);
 	/* Never from inside the call; and the texts are the gate's own by now. */
 	assert_int_equal(c.told, 0);
 	memset(value, 'x', 3);
@@ -115,7 +115,7 @@ static void told_once_with_its_end(void **state)
 	read_log(dir, &s);
 	assert_int_equal(s.n, 1);
 	err_set(&failed, ERR_FAILED, "it did not work");
-	gate_end(c.passage, &failed);
+	gate_end(c.ticket, &failed);
 	gate_note(&c.gate, &r, NULL);
 	end_caller(&c);
 	read_log(dir, &s);
@@ -168,15 +168,15 @@ static void not_done_without_record(void **state)
 
 	(void)state;
 	begin_caller(&c, &open, "/proc/self/berth");
-	c.passage = gate_begin(&c.gate, &r, NULL, on_intent, &c, &e);
-	if (c.passage) {
+	c.ticket = gate_begin(&c.gate, &r, NULL, on_intent, &c, &e);
+	if (c.ticket) {
 		wait_for_intents(&c);
 		assert_int_equal(c.told, 1);
 		e = c.err;
 	}
 	assert_int_not_equal(e.kind, ERR_NONE);
 	assert_non_null(strstr(e.msg, "could not be recorded"));
-	gate_end(c.passage, &e);
+	gate_end(c.ticket, &e);
 	end_caller(&c);
 }
 
