@@ -18,22 +18,22 @@
 
 #define KEY_MAX 64
 
-unsigned trace_rooms;
+unsigned trace_topics;
 static int trace_fd = -1;
-static const char *const room_names[TRACE_ROOMS] = {"engine", "lane", "commands", "events"};
+static const char *const topic_names[TRACE_TOPICS] = {"engine", "lane", "commands", "events"};
 
 /* ---- opening */
 
-static int read_room_list(const char *list, unsigned *ret, struct err *e)
+static int read_topic_list(const char *list, unsigned *ret, struct err *e)
 {
 	*ret = 0;
 	while (*list) {
 		size_t n = strcspn(list, ","), i = 0;
 
-		while (i < TRACE_ROOMS &&
-			(strlen(room_names[i]) != n || memcmp(room_names[i], list, n)))
+		while (i < TRACE_TOPICS &&
+			(strlen(topic_names[i]) != n || memcmp(topic_names[i], list, n)))
 			i++;
-		if (i == TRACE_ROOMS)
+		if (i == TRACE_TOPICS)
 			return err_set(e, ERR_USAGE,
 				"BERTH_LOG names the topic \"%.*s\"; there are only: "
 				"engine, lane, commands, events.",
@@ -47,7 +47,7 @@ static int read_room_list(const char *list, unsigned *ret, struct err *e)
 int trace_open(const char *spec, struct err *e)
 {
 	const char *colon = spec ? strrchr(spec, ':') : NULL;
-	unsigned rooms = (1u << TRACE_ROOMS) - 1;
+	unsigned topics = (1u << TRACE_TOPICS) - 1;
 	AUTO_FREE char *path = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct err why = ERR_INIT;
@@ -57,7 +57,7 @@ int trace_open(const char *spec, struct err *e)
 		return 0;
 	if (colon && (colon == spec || !colon[1] || strchr(colon, '/')))
 		colon = NULL;
-	if (colon && read_room_list(colon + 1, &rooms, e))
+	if (colon && read_topic_list(colon + 1, &topics, e))
 		return -1;
 	path = colon ? xasprintf("%.*s", (int)(colon - spec), spec) : xstrdup(spec);
 	fd = open(path,
@@ -76,7 +76,7 @@ int trace_open(const char *spec, struct err *e)
 			path);
 	cleanup_close(&trace_fd);
 	trace_fd = steal_fd(&fd);
-	trace_rooms = rooms;
+	trace_topics = topics;
 	return 0;
 }
 
@@ -210,7 +210,7 @@ static void mask_target(struct str *out, const char *target)
 
 /* ---- writing */
 
-static void write_trace(enum trace_room room, const struct str *text)
+static void write_trace(enum trace_topic topic, const struct str *text)
 {
 	AUTO_STR struct str line = STR_INIT;
 	struct timespec now;
@@ -220,7 +220,7 @@ static void write_trace(enum trace_room room, const struct str *text)
 	gmtime_r(&now.tv_sec, &tm);
 	str_addf(&line, "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ %d %s ", tm.tm_year + 1900,
 		tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000,
-		(int)getpid(), room_names[room]);
+		(int)getpid(), topic_names[topic]);
 	text_neutralise(&line, text->s, text->len, true);
 	if (line.len > TRACE_LINE_MAX - 1) {
 		line.len = TRACE_LINE_MAX - 4;
@@ -232,7 +232,7 @@ static void write_trace(enum trace_room room, const struct str *text)
 		return;
 }
 
-void trace_line(enum trace_room room, const char *fmt, ...)
+void trace_line(enum trace_topic topic, const char *fmt, ...)
 {
 	AUTO_STR struct str text = STR_INIT;
 	va_list ap;
@@ -240,7 +240,7 @@ void trace_line(enum trace_room room, const char *fmt, ...)
 	va_start(ap, fmt);
 	str_addv(&text, fmt, ap);
 	va_end(ap);
-	write_trace(room, &text);
+	write_trace(topic, &text);
 }
 
 void trace_http(const char *what, const char *target, const char *body, size_t n)

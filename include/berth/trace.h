@@ -1,5 +1,5 @@
 /*
- * trace.h - BERTH_LOG=FILE[:room,...]: what berth says to the engine and to lanes, and its threads to each other.
+ * trace.h - BERTH_LOG=FILE[:topic,...]: what berth says to the engine and to lanes, and its threads to each other.
  *
  * For debugging: one line for each request, answer, frame, command and event, appended to FILE (mode
  * 0600).  Masked are the values of Env, what has the name of a secret, header lines, credentials in URLs, and what
@@ -19,26 +19,26 @@
 
 #define TRACE_LINE_MAX 8192
 
-enum trace_room { TRACE_ENGINE, TRACE_LANE, TRACE_COMMANDS, TRACE_EVENTS, TRACE_ROOMS };
+enum trace_topic { TRACE_ENGINE, TRACE_LANE, TRACE_COMMANDS, TRACE_EVENTS, TRACE_TOPICS };
 
-extern unsigned trace_rooms; /* a bit for each that is written; 0: off */
+extern unsigned trace_topics; /* a bit for each that is written; 0: off */
 
-static inline bool trace_wants(enum trace_room room)
+static inline bool trace_wants(enum trace_topic topic)
 {
-	return __builtin_expect((trace_rooms & 1u << room) != 0, 0);
+	return __builtin_expect((trace_topics & 1u << topic) != 0, 0);
 }
 
-#define trace(room, ...)                               \
-	do {                                           \
-		if (trace_wants(room))                 \
-			trace_line(room, __VA_ARGS__); \
+#define trace(topic, ...)                               \
+	do {                                            \
+		if (trace_wants(topic))                 \
+			trace_line(topic, __VA_ARGS__); \
 	} while (0)
 
-/* `spec` is the variable's value; NULL or "": off.  What stands behind its last colon are rooms, unless there is a
- * slash in it.  ERR_USAGE: a room that there is not, or a file that cannot be
- * used: a link, another's, no file. */
+/* `spec` is the variable's value; NULL or "": off.  After its last colon it lists topics, unless there is a
+ * slash in it.  ERR_USAGE: an unknown topic, or a file that cannot be
+ * used: a link, another user's, not a regular file. */
 int trace_open(const char *spec, struct err *e);
-void trace_line(enum trace_room room, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void trace_line(enum trace_topic topic, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* JSON with the values of Env, what has the name of a secret, header lines and credentials masked. */
 void trace_mask_json(struct str *out, const char *json, size_t n);
 bool trace_hides(

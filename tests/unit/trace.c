@@ -48,9 +48,9 @@ static const char *take_text(void)
 	return text;
 }
 
-static void begin_log(const char *rooms)
+static void begin_log(const char *topics)
 {
-	AUTO_FREE char *spec = xasprintf("%s%s", path, rooms);
+	AUTO_FREE char *spec = xasprintf("%s%s", path, topics);
 
 	assert_int_equal(trace_open(spec, NULL), 0);
 }
@@ -60,7 +60,7 @@ static void off_unless_asked(void **state)
 	(void)state;
 	assert_int_equal(trace_open(NULL, NULL), 0);
 	assert_int_equal(trace_open("", NULL), 0);
-	assert_int_equal(trace_rooms, 0);
+	assert_int_equal(trace_topics, 0);
 }
 
 static void expect_refusal(const char *spec, const char *because)
@@ -70,13 +70,13 @@ static void expect_refusal(const char *spec, const char *because)
 	assert_int_equal(trace_open(spec, &e), -1);
 	assert_int_equal(e.kind, ERR_USAGE);
 	assert_non_null(strstr(e.msg, because));
-	assert_int_equal(trace_rooms, 0);
+	assert_int_equal(trace_topics, 0);
 }
 
 static void refused_places(void **state)
 {
 	AUTO_FREE char *link_path = xasprintf("%s/link", dir), *fifo = xasprintf("%s/fifo", dir),
-		       *rooms = xasprintf("%s:engine,kitchen", path);
+		       *topics = xasprintf("%s:engine,kitchen", path);
 	struct stat st;
 
 	(void)state;
@@ -86,7 +86,7 @@ static void refused_places(void **state)
 	expect_refusal(fifo, "cannot write");
 	expect_refusal("/dev/null", "not a regular file");
 	expect_refusal(dir, "cannot write");
-	expect_refusal(rooms, "\"kitchen\"");
+	expect_refusal(topics, "\"kitchen\"");
 	assert_int_equal(stat(path, &st), -1);
 }
 
