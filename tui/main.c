@@ -26,7 +26,7 @@
  * (terminal/action.h), an action a dialog, a dialog a command, a command a request to the engine;
  * its outcome comes back as an event, and the row changes only when a later snapshot says so.
  *
- * backend/README.md and tui/README.md say what each folder is, tests/lint/rooms.allowed which may
+ * backend/README.md and tui/README.md say what each folder is, tests/lint/modules.allowed which may
  * call which.
  *
  * The programs are found beside this one (build tree) or in ../libexec/berth (installed).  argv is

@@ -1,4 +1,4 @@
-/* node.h - what the files of the config room share: errors with a place. */
+/* node.h - what the files of the config module share: errors with a place. */
 #ifndef BERTH_NODE_H
 #define BERTH_NODE_H
 

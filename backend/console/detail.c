@@ -298,7 +298,7 @@ static void read_again(struct focus *f)
 	read_done(&f->work);
 }
 
-/* ---- the door */
+/* ---- the module's interface */
 
 void detail_focus(struct backend *b, const struct command *c)
 {

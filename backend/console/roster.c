@@ -201,7 +201,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 	s->nagents = r->shown.n;
 }
 
-/* The door, and who still uses it. */
+/* The module's interface, and its users. */
 
 void roster_wake(void *ctx)
 {

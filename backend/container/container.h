@@ -1,7 +1,7 @@
 /*
- * container.h - the door of this room: one container of berth's, from what it is asked to be to its end.
+ * container.h - the public header of this module: one container of berth's, from what it is asked to be to its end.
  *
- * Whoever makes, enters or removes one needs most of it.  Headers that are not named here are the room's own.
+ * Whoever makes, enters or removes one needs most of it.  Headers that are not named here are the module's own.
  */
 #ifndef CONTAINER_CONTAINER_H
 #define CONTAINER_CONTAINER_H

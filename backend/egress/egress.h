@@ -1,5 +1,5 @@
 /*
- * egress.h - the door of the room: starting an agent's end, and its files.
+ * egress.h - the public header of this module: starting an agent's end, and its files.
  *
  * An agent in a container without a network reaches what its rules allow through its end: a process of the host, one for
  * each container, which accepts on sockets that the container's init made on its own loopback before any command ran

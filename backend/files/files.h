@@ -1,5 +1,5 @@
 /*
- * files.h - the door of this room for the backend: what include/berth/files.h offers, on a job
+ * files.h - the public header of this module for the backend: what include/berth/files.h offers, on a job
  * board that the process has already; and its worker threads, for who has other work to share.
  */
 #ifndef BERTH_FILES_FILES_H

@@ -1,4 +1,4 @@
-/* database.h - what the files of this room share. */
+/* database.h - what the files of this module share. */
 #ifndef HISTORY_DATABASE_H
 #define HISTORY_DATABASE_H
 

@@ -1,5 +1,5 @@
 /*
- * image.h - the inside of the image room: one job at a time, its log lines, its layers.
+ * image.h - internals of the image module: one job at a time, its log lines, its layers.
  *
  *   image.c    open, list, look, remove, import; the job and its record around every change
  *   pull.c     pull, and what a progress stream says about layers

@@ -1,5 +1,5 @@
 /*
- * board_layout.h - the bytes of a board file; private to this room.
+ * board_layout.h - the bytes of a board file; private to this module.
  *
  * A header of one page, then BOARD_SLOTS slots of 1 KiB.  Text and state of a slot change only
  * under its sequence counter (odd while somebody writes); counters are single words that change at

@@ -1,4 +1,4 @@
-/* keeper_lock.h - what the files of this room share. */
+/* keeper_lock.h - what the files of this module share. */
 #ifndef KEEPER_KEEPER_LOCK_H
 #define KEEPER_KEEPER_LOCK_H
 

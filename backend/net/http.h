@@ -1,7 +1,7 @@
 /*
  * http.h - HTTP/1.1 requests to one server, and raw streams to it, on a uv loop.
  *
- * Callbacks of a request never run from inside a call into this room, nor inside curl: data is
+ * Callbacks of a request never run from inside a call into this module, nor inside curl: data is
  * buffered in curl's callbacks and handed over afterwards, so a callback may start, cancel, pause
  * or resume any request.  `done` runs exactly once, last, and the http_call is gone after it.
  *

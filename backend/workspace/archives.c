@@ -1,5 +1,5 @@
 /* archives.c - lists archives and their properties. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* held.c - which containers have a workspace mounted: a small file beside the tasks, where no task can write. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* inbox.c - shared/inter_task: what tasks hand over to each other. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* limits.c - how much a workspace may hold: a small file beside the tasks, where no task can write. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>

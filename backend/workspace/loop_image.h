@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 /* The inode of its image; 0: it has none. */
 uint64_t workspace_image(struct workspaces *w, enum workspace_kind kind, const char *name);

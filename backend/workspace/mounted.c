@@ -1,5 +1,5 @@
 /* mounted.c - checks whether a directory is mounted in any process that may be inspected. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -19,7 +19,7 @@
 #include <berth/str.h>
 #include <berth/text.h>
 
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #define HEAD_MAX 1024                    /* bytes of .git/HEAD */
 #define FRESH_NS (30 * (int64_t)1000000) /* times of files have ticks, of up to 10 ms */

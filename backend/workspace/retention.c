@@ -1,5 +1,5 @@
 /* retention.c - which workspaces are due to end, by how long each kind of them is kept. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

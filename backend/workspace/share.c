@@ -1,5 +1,5 @@
 /* share.c - the versions of shared/: .versions/NAME, .versions/.present and .versions/.shown that lead to one each. */
-#include "workspace/room.h"
+#include "workspace/workspace_tree.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -144,7 +144,7 @@ trap 'bareroot_close "$root"' EXIT
 bareroot_open "$root" || { echo "not ok a bare root"; exit 1; }
 echo "note the bare root: $(megabytes /) MB, of them $(megabytes /var/cache/apt/archives) MB of packages from earlier runs; ready after $SECONDS s"
 # Not all of it: the rest ran on this machine, of the linters what takes minutes. These need what only configs/packages brings.
-pair clone root --variant release lint.archive lint.format lint.include lint.pages lint.rooms lint.shell lint.thin lint.threads \
+pair clone root --variant release lint.archive lint.format lint.include lint.pages lint.modules lint.shell lint.thin lint.threads \
 	lint.tree lint.version unit.armour unit.checkpoint unit.files_scan unit.files_search unit.tarball \
 	scenario.cli scenario.completion scenario.files scenario.mcp scenario.workspace_git
 bareroot_user "$root" ada

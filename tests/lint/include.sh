@@ -20,12 +20,12 @@ rule() {
 }
 
 third='curl/|uv\.h|uv/|cjson/|cJSON|yaml\.h|sqlite3|ncurses|curses\.h|term\.h|openssl/|pcre2|archive|zstd|xxhash|liburing'
-rooms=$(cd backend && find . -mindepth 1 -maxdepth 1 -type d -printf '%f/|' | sed 's/|$//')
+modules=$(cd backend && find . -mindepth 1 -maxdepth 1 -type d -printf '%f/|' | sed 's/|$//')
 rule "the agreement has no third-party type" "$third" '' include
-rule "the agreement sees no half" "$rooms|\.\./" '' include
+rule "the agreement sees no half" "$modules|\.\./" '' include
 rule "tui sees no curl, uv, cJSON, yaml, sqlite" 'curl/|uv\.h|cjson/|cJSON|yaml\.h|sqlite3' '' tui
-rule "tui sees no backend header" "$rooms|backend|\.\./" '' tui
+rule "tui sees no backend header" "$modules|backend|\.\./" '' tui
 rule "only tui/terminal/screen.c sees curses" 'ncurses|curses\.h|term\.h' '^tui/terminal/screen\.c$' tui backend bench include
 rule "backend sees neither tui nor bench" 'tui/|bench/|(terminal|widgets|app|views|cli)/' '' backend
-rule "backend rooms are included by room" '\.\./' '' backend
+rule "backend modules name the module in their includes" '\.\./' '' backend
 exit $bad

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # includes.py - includes stand in one order: in a .c its own header; then <...> of C, the system and libraries; then
-# <berth/...>; then "..." of rooms.
+# <berth/...>; then "..." of modules.
 #
 #   includes.py           says which files have another
 #   includes.py --mend    puts them in order, where nothing but #define and #undef stands between them
 #
-# The own header is the first include of a .c: the header of its name, or where it has none that of its room or view. A
+# The own header is the first include of a .c: the header of its name, or where it has none that of its module or view. A
 # header first shows that it needs no other before it. Within a group the order is free.
 import os
 import re

@@ -24,7 +24,7 @@ unsafe+='|strtok|localtime|gmtime|ctime|asctime|strerror|strsignal|setenv|unsete
 unsafe+='|[dejlmn]rand48|srand48|chdir|fchdir|umask|hcreate|hsearch|hdestroy|getdate|inet_ntoa|ether_ntoa|ether_aton|crypt|l64a|[ef]cvt|getopt|getopt_long'
 unsafe+='|dlerror|tmpnam|tempnam|mktemp|localeconv|mblen|mbtowc|wctomb|mbrlen|mbrtowc|wcrtomb|getpass|lgamma[fl]?|signgam|ftw|system|popen|tzset|readdir_r'
 
-# FILE NAME of each, in what is installed: rooms and programs, not the tests and not what only bench/ runs.  The
+# FILE NAME of each, in what is installed: modules and programs, not the tests and not what only bench/ runs.  The
 # guest has one thread, below.  Variables are those in sections that are written to, those of one thread apart: one of
 # a function has a number behind its name; the sanitizers add names of their own.
 shared() {

@@ -6,7 +6,7 @@
  * bench/: `berth bench`).  Parser, help, completions, man page and the programs take it from there.
  *
  * Each program includes this once with CLI_TABLE, and with IN_CORE(f) or whichever is its own as f: it
- * has the functions of its own commands and no others, for the rooms behind them are not in it.
+ * has the functions of its own commands and no others, for the modules behind them are not in it.
  */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H

@@ -1,7 +1,7 @@
 /*
- * terminal.h - the door of this room: what is drawn on, in which colours, and what keys mean.
+ * terminal.h - the public header of this module: what is drawn on, in which colours, and what keys mean.
  *
- * Every view draws and answers keys, so it is entered as a whole.  Headers that are not named here are the room's own.
+ * Every view draws and answers keys, so it is entered as a whole.  Headers that are not named here are the module's own.
  */
 #ifndef TERMINAL_TERMINAL_H
 #define TERMINAL_TERMINAL_H

@@ -1,7 +1,7 @@
 /*
- * widgets.h - the door of this room: what draws on a canvas and knows no view.
+ * widgets.h - the public header of this module: what draws on a canvas and knows no view.
  *
- * Headers that are not named here are the room's own.
+ * Headers that are not named here are the module's own.
  */
 #ifndef WIDGETS_WIDGETS_H
 #define WIDGETS_WIDGETS_H

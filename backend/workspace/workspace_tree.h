@@ -1,6 +1,6 @@
-/* room.h - the open directory of all workspaces. */
-#ifndef WORKSPACE_ROOM_H
-#define WORKSPACE_ROOM_H
+/* workspace_tree.h - the open directory of all workspaces. */
+#ifndef WORKSPACE_WORKSPACE_TREE_H
+#define WORKSPACE_WORKSPACE_TREE_H
 
 #include <stdbool.h>
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-# rooms.py - the house is what its plan says: who calls whom, from the object files and the includes.
+# modules.py - check the module graph (who calls whom) from the object files and the includes.
 #
-#   rooms.py            compares what is found with rooms.allowed, which says what its lines mean
-#   rooms.py --print    those lines as they would be now
+#   modules.py            compares what it finds with modules.allowed, which explains its lines
+#   modules.py --print    prints those lines as they would be now
 #
-# A room is a folder of backend/ or tui/ with all below it; backend/lane/guest, bench/ and tui/main.c are one each.  Folders
-# of a room are its layers.  It calls another where an object of it needs what one of the other's defines, or a file of it includes a header of the
+# A module is a folder of backend/ or tui/ with all below it; backend/lane/guest, bench/ and tui/main.c are one each.  Folders
+# of a module are its layers.  It calls another where an object of it needs what one of the other's defines, or a file of it includes a header of the
 # other's.
 import os
 import re
@@ -32,7 +32,7 @@ def lines_of(command):
     return subprocess.run(["bash", "-c", shell], check=True, capture_output=True, text=True).stdout.splitlines()
 
 
-def room(path):
+def module(path):
     parts = path.split("/")
     if path.startswith("backend/lane/guest/"):
         return "guest"
@@ -82,32 +82,32 @@ def circle(start, arrows):
 
 
 def measure(calls, includes):
-    """{(room, room): an example}, {room: [headers that other rooms include, that only tests do]}, {room: its largest circle}"""
+    """{(module, module): an example}, {module: [headers that other modules include, that only tests do]}, {module: its largest circle}"""
     arrows, users, inside = {}, defaultdict(set), defaultdict(lambda: defaultdict(set))
     for file, header in includes:
-        if room(file) != room(header) and room(header) != "tests":
-            users[header].add(room(file))
-            if room(file) != "tests":
-                arrows[room(file), room(header)] = f"{file} includes {header}"
+        if module(file) != module(header) and module(header) != "tests":
+            users[header].add(module(file))
+            if module(file) != "tests":
+                arrows[module(file), module(header)] = f"{file} includes {header}"
     for file, other, name in calls:
-        if room(file) != room(other):
-            arrows[room(file), room(other)] = f"{file} uses {name} of {other}"
+        if module(file) != module(other):
+            arrows[module(file), module(other)] = f"{file} uses {name} of {other}"
         elif file != other:
-            inside[room(file)][file].add(other)
-    doors = {room(end): [0, 0] for file, other, *_ in calls + includes for end in (file, other) if room(end) != "tests"}
-    for header, rooms in users.items():
-        doors[room(header)][rooms == {"tests"}] += 1
+            inside[module(file)][file].add(other)
+    headers = {module(end): [0, 0] for file, other, *_ in calls + includes for end in (file, other) if module(end) != "tests"}
+    for header, modules in users.items():
+        headers[module(header)][modules == {"tests"}] += 1
     large = {name: max((circle(file, graph) for file in graph), key=len) for name, graph in inside.items()}
-    return arrows, doors, {name: files for name, files in large.items() if len(files) > largest_circle}
+    return arrows, headers, {name: files for name, files in large.items() if len(files) > largest_circle}
 
 
-def print_table(arrows, doors, large):
-    left = {name: {callee for caller, callee in arrows if caller == name} for name in doors}
+def print_table(arrows, headers, large):
+    left = {name: {callee for caller, callee in arrows if caller == name} for name in headers}
     calls = dict(left)
     while left:  # callers after what they call; those of a circle stand together
         free = sorted(name for name in left if not (left[name] - circle(name, left) - {name}) & left.keys())
         for name in free:
-            print(f"{name} {doors[name][0]}+{doors[name][1]}:", *sorted(left.pop(name)))
+            print(f"{name} {headers[name][0]}+{headers[name][1]}:", *sorted(left.pop(name)))
     for name, files in sorted(large.items()):
         print(f"circle {name} {len(files)}: WHY")
     for one, other in sorted(arrows):
@@ -116,33 +116,33 @@ def print_table(arrows, doors, large):
 
 
 def read_table():
-    """[(room, doors, rooms)] in order, {(room, number or room): the sentence}"""
-    rooms, known = [], {}
-    with open(f"{source}/tests/lint/rooms.allowed", encoding="utf-8") as table:
+    """[(module, headers, modules)] in order, {(module, number or module): the sentence}"""
+    modules, known = [], {}
+    with open(f"{source}/tests/lint/modules.allowed", encoding="utf-8") as table:
         for line in table:
             head, _, tail = line.partition(":")
             words = head.split()
             if words and words[0] == "circle":
                 known[words[1], words[2]] = tail.strip()
             elif words and not line.startswith("#"):
-                rooms.append((words[0], [int(n) for n in words[1].split("+")], tail.split()))
-    return rooms, known
+                modules.append((words[0], [int(n) for n in words[1].split("+")], tail.split()))
+    return modules, known
 
 
-def compare(arrows, doors, large):
-    rooms, known = read_table()
-    order = [name for name, _, _ in rooms]
-    allowed = {(name, callee) for name, _, callees in rooms for callee in callees}
-    # Two rooms that call each other: what may stand in the table above its caller.
+def compare(arrows, headers, large):
+    modules, known = read_table()
+    order = [name for name, _, _ in modules]
+    allowed = {(name, callee) for name, _, callees in modules for callee in callees}
+    # Two modules that call each other: what may stand in the table above its caller.
     mutual = {pair for one, other in known if not other.isdigit() for pair in ((one, other), (other, one))}
-    report("rooms are those of rooms.allowed", [f"{name} is no line of it" for name in sorted(doors.keys() - set(order))] +
-           [f"{name}: there is no such room" for name in order if name not in doors] +
+    report("the modules are those of modules.allowed", [f"{name} has no line" for name in sorted(headers.keys() - set(order))] +
+           [f"{name}: no such module" for name in order if name not in headers] +
            [f"{name} has two lines" for name in sorted({n for n in order if order.count(n) > 1})])
-    report("a room calls only what rooms.allowed names", [f"{arrows[one, other]}: {one} may not call {other}"
+    report("a module calls only what modules.allowed names", [f"{arrows[one, other]}: {one} may not call {other}"
            for one, other in sorted(arrows.keys() - allowed)])
-    report("rooms.allowed names nothing that is not called", [f"{one} does not call {other} (any more): take it out"
+    report("modules.allowed names nothing that is not called", [f"{one} does not call {other} (any more): take it out"
            for one, other in sorted(allowed - arrows.keys())])
-    report("rooms call down", [f"{one} stands above {other} in rooms.allowed and calls it: rooms call only what stands above them"
+    report("modules call down", [f"{one} stands above {other} in modules.allowed and calls it: modules call only what stands above them"
            for one, other in sorted(allowed) if {one, other} <= set(order) and order.index(other) >= order.index(one)
            and (one, other) not in mutual])
     problems = []
@@ -153,27 +153,27 @@ def compare(arrows, doors, large):
     for one, other in sorted(known):
         there = len(large.get(one, ())) == int(other) if other.isdigit() else {(one, other), (other, one)} <= arrows.keys()
         if not there:
-            problems.append(f"rooms.allowed: there is no circle {one} {other} (any more): write what there is")
+            problems.append(f"modules.allowed: there is no circle {one} {other} (any more): write what there is")
         if len(known[one, other].split()) < 4:
-            problems.append(f"rooms.allowed: circle {one} {other} lacks its sentence")
+            problems.append(f"modules.allowed: circle {one} {other} lacks its sentence")
     report("no circle of many files", problems)
     problems = []
-    for name, limits, _ in rooms:
-        for what, there, limit in zip(("other rooms", "tests alone"), doors.get(name, limits), limits):
+    for name, limits, _ in modules:
+        for what, there, limit in zip(("other modules", "tests alone"), headers.get(name, limits), limits):
             if there > limit:
-                problems.append(f"{name}: {there} headers are included by {what}, rooms.allowed says {limit}: a room has one door")
+                problems.append(f"{name}: {there} headers are included by {what}, modules.allowed says {limit}: a module has one public header")
             elif there < limit:
-                problems.append(f"{name}: only {there} headers are included by {what} now: write that into rooms.allowed")
-    report("rooms are entered by their doors", problems)
+                problems.append(f"{name}: only {there} headers are included by {what} now: write that into modules.allowed")
+    report("modules are used through their public headers", problems)
 
 
 def layers_in_circles(calls):
-    """Folders of a backend room whose files call each other's; elsewhere a folder is one view, one suite"""
+    """Folders of a backend module whose files call each other's; elsewhere a folder is one view, one suite"""
     layers = defaultdict(lambda: defaultdict(set))
     for file, other, _ in calls:
         one, two = os.path.dirname(file), os.path.dirname(other)
-        if room(file) == room(other) and one != two and file.startswith("backend/"):
-            layers[room(file)][one].add(two)
+        if module(file) == module(other) and one != two and file.startswith("backend/"):
+            layers[module(file)][one].add(two)
     circles = {frozenset(circle(one, graph)) for graph in layers.values() for one in graph} - {frozenset()}
     return [f"{' and '.join(sorted(each))} call each other: a layer calls only those below it" for each in circles]
 
@@ -182,7 +182,7 @@ def doubled(files):
     homes = defaultdict(set)
     for file in files:
         stem = os.path.splitext(file)[0]
-        if room(file) not in ("bench", "tests", "guest"):
+        if module(file) not in ("bench", "tests", "guest"):
             homes[file.split("/")[0], os.path.basename(stem)].add(stem)
     return [f"{' and '.join(sorted(stems))}: a name says which of them it is" for _, stems in sorted(homes.items()) if len(stems) > 1]
 
@@ -194,6 +194,6 @@ if sys.argv[1:] == ["--print"]:
     print_table(*found)
     sys.exit()
 compare(*found)
-report("layers of a room call down", layers_in_circles(calls))
+report("layers of a module call down", layers_in_circles(calls))
 report("no file name twice in one half", doubled(files))
 sys.exit(failed)
