@@ -12,7 +12,7 @@
 struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 {
 	struct clean_host *h = xcalloc(1, sizeof *h);
-	const struct opening how = {.host = o->host,
+	const struct engine_session_options how = {.host = o->host,
 		.context = o->context,
 		.program = o->program,
 		.policy = o->policy,
@@ -20,7 +20,7 @@ struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 		.stop = o->stop,
 		.ctx = o->stop_ctx};
 
-	if (opened_open(&h->at, &how, e)) {
+	if (engine_session_open(&h->at, &how, e)) {
 		free(h);
 		return NULL;
 	}
@@ -32,7 +32,7 @@ void clean_close(struct clean_host *h)
 {
 	if (!h)
 		return;
-	opened_close(&h->at);
+	engine_session_close(&h->at);
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }

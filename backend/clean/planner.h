@@ -8,12 +8,12 @@
 #include <berth/clean.h>
 
 #include "clean/verdict.h"
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 #define CLEAN_WIDTH_MAX 32
 
 struct clean_host {
-	struct opened at;
+	struct engine_session at;
 
 	pthread_mutex_t lock; /* the workers' engines come and go */
 	struct engine_sync *worker[CLEAN_WIDTH_MAX];

@@ -9,14 +9,14 @@
 #include <berth/str.h>
 
 #include "observe/observe.h"
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 #define UPDATE_MS 30000
 #define NANO 1e9
 
 struct limiting {
 	const struct limits_change *c;
-	struct opened at;
+	struct engine_session at;
 	struct container_limits now;
 	bool kernel;
 };
@@ -180,8 +180,8 @@ int limits_set(const struct limits_change *c, struct container_limits *ret, bool
 		kv[r.nparams++] = (struct key_value){"cpus", cpus, false};
 	if (c->want.pids)
 		kv[r.nparams++] = (struct key_value){"pids", pids, false};
-	if (opened_open(&l.at,
-		    &(struct opening){.host = c->host,
+	if (engine_session_open(&l.at,
+		    &(struct engine_session_options){.host = c->host,
 			    .context = c->context,
 			    .program = "limit",
 			    .policy = c->policy},
@@ -191,7 +191,7 @@ int limits_set(const struct limits_change *c, struct container_limits *ret, bool
 		? err_set(e, ERR_CONFLICT, "%s belongs to another engine: nothing was done.",
 			  k->name)
 		: record_act(&l.at.recorder, &r, &of, do_set_limits, &l, e);
-	opened_close(&l.at);
+	engine_session_close(&l.at);
 	*ret = l.now;
 	*ret_kernel = l.kernel;
 	return rc;

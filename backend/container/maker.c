@@ -32,7 +32,7 @@ const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 {
 	struct agents_host *h = xcalloc(1, sizeof *h);
-	const struct opening how = {.host = o->host,
+	const struct engine_session_options how = {.host = o->host,
 		.context = o->context,
 		.program = o->program ? o->program : "agents",
 		.policy = o->policy,
@@ -53,7 +53,7 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	if (o->guest)
 		snprintf(h->guest, sizeof h->guest, "%s", o->guest);
 	if ((!o->guest && runtime_program("berth-guest", h->guest, e)) ||
-		opened_open(&h->at, &how, e)) {
+		engine_session_open(&h->at, &how, e)) {
 		free(h);
 		return NULL;
 	}
@@ -64,7 +64,7 @@ void agents_close(struct agents_host *h)
 {
 	if (!h)
 		return;
-	opened_close(&h->at);
+	engine_session_close(&h->at);
 	free(h);
 }
 

@@ -9,10 +9,10 @@
 #include <berth/agents.h>
 
 #include "container/spec.h"
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 struct agents_host {
-	struct opened at;
+	struct engine_session at;
 	char guest[4096];
 	size_t journal_commands;
 	uint16_t

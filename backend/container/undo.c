@@ -16,7 +16,7 @@
 #include <berth/runtime.h>
 #include <berth/text.h>
 
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 #define INSPECT_MOST ((size_t)1 << 20)
 #define ID_DIGITS CONTAINER_ID_DIGITS
@@ -219,7 +219,7 @@ static char *body_of_create(const cJSON *inspect, const char *id)
 
 struct remaking {
 	const struct undo_request *q;
-	struct opened at;
+	struct engine_session at;
 	cJSON *kept;
 	char *id; /* of 65 bytes */
 };
@@ -317,15 +317,15 @@ int undo_make(const struct undo_request *q, char ret_id[65], struct err *e)
 			q->item->name);
 	if (undo_dir(dir) || !(m.kept = load_removed(dir, q->item->id)))
 		return err_set(e, ERR_NOT_FOUND, "%s was removed too long ago.", q->item->name);
-	rc = opened_open(&m.at,
-		&(struct opening){.host = q->host,
+	rc = engine_session_open(&m.at,
+		&(struct engine_session_options){.host = q->host,
 			.context = q->context,
 			.program = "undo",
 			.policy = q->policy},
 		e);
 	if (!rc) {
 		rc = remake_recorded(&m, e);
-		opened_close(&m.at);
+		engine_session_close(&m.at);
 	}
 	cJSON_Delete(m.kept);
 	if (rc)

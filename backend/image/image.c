@@ -22,7 +22,7 @@
 struct images *images_open(const struct images_options *o, struct err *e)
 {
 	struct images *im = xcalloc(1, sizeof *im);
-	const struct opening how = {.host = o->host,
+	const struct engine_session_options how = {.host = o->host,
 		.context = o->context,
 		.program = o->program,
 		.policy = o->policy,
@@ -31,7 +31,7 @@ struct images *images_open(const struct images_options *o, struct err *e)
 
 	im->o = *o;
 	str_init(&im->line);
-	if (opened_open(&im->at, &how, e) == 0)
+	if (engine_session_open(&im->at, &how, e) == 0)
 		return im;
 	images_close(im);
 	return NULL;
@@ -41,7 +41,7 @@ void images_close(struct images *im)
 {
 	if (!im)
 		return;
-	opened_close(&im->at);
+	engine_session_close(&im->at);
 	board_close(im->board);
 	str_release(&im->line);
 	for (size_t i = 0; i < IMAGE_LINES_KEPT; i++)

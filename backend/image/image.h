@@ -20,7 +20,7 @@
 #include <berth/str.h>
 
 #include "job/board.h"
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 #define IMAGE_LAYERS_MAX 512
 #define IMAGE_LINES_KEPT 20
@@ -34,7 +34,7 @@ struct layer {
 
 struct images {
 	struct images_options o;
-	struct opened at;
+	struct engine_session at;
 	struct board *board;
 
 	volatile sig_atomic_t stop;

@@ -251,7 +251,7 @@ static bool is_run_cancelled(void *ctx)
 int target_find(
 	struct exec_target *t, const struct run_request *r, struct run_result *ret, struct err *e)
 {
-	const struct opening how = {.host = r->host,
+	const struct engine_session_options how = {.host = r->host,
 		.context = r->context,
 		.policy = r->policy,
 		.stop = is_run_cancelled,
@@ -260,7 +260,7 @@ int target_find(
 	AUTO_JSON cJSON *root = NULL;
 	struct lane_about about;
 
-	if (opened_open(&t->at, &how, e))
+	if (engine_session_open(&t->at, &how, e))
 		return -1;
 	if (find_exec_target(t, r->agent, &reply, e))
 		return -1;
@@ -301,7 +301,7 @@ int target_find(
 
 void target_release(struct exec_target *t)
 {
-	opened_close(&t->at);
+	engine_session_close(&t->at);
 	*t = (struct exec_target){0};
 }
 

@@ -7,10 +7,10 @@
 #include <berth/agents.h>
 
 #include "container/container.h"
-#include "opened/opened.h"
+#include "engine_session/engine_session.h"
 
 struct exec_target {
-	struct opened at;
+	struct engine_session at;
 	char id[65], name[64];
 	pid_t pid;          /* of its init, as the engine sees it */
 	struct start start; /* of that init; checked for `mounts` */

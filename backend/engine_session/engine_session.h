@@ -1,17 +1,17 @@
 /*
- * opened.h - an engine opened for acts: where it is, what it is, who may do what there, and who records it.
+ * engine_session.h - a session with one engine: its endpoint, its version, the policy that applies and the recorder.
  *
  * Thread: one owner at a time, as its engine (engine/sync.h); the rest does not change once it is open.
  */
-#ifndef OPENED_OPENED_H
-#define OPENED_OPENED_H
+#ifndef ENGINE_SESSION_ENGINE_SESSION_H
+#define ENGINE_SESSION_ENGINE_SESSION_H
 
 #include <berth/arena.h>
 #include <berth/record.h>
 
 #include "engine/sync.h"
 
-struct opened {
+struct engine_session {
 	struct endpoint endpoint;
 	struct engine_sync *engine;
 	struct engine_info info;  /* what it said of itself: id, name, version */
@@ -21,7 +21,7 @@ struct opened {
 	struct arena mem;
 };
 
-struct opening {
+struct engine_session_options {
 	const char *host, *context;  /* NULL: as the settings and docker's contexts say */
 	const char *program;         /* what the audit log calls this process; copied */
 	const struct policy *policy; /* NULL: nothing is protected */
@@ -32,8 +32,9 @@ struct opening {
 };
 
 /* *o must stay where it is.  -1: it says where no engine is reached, and there is nothing to close. */
-int opened_open(struct opened *o, const struct opening *how, struct err *e);
-/* Everything recorded is on disk then, unless the log is borrowed.  One of zeroes is fine. */
-void opened_close(struct opened *o);
+int engine_session_open(
+	struct engine_session *o, const struct engine_session_options *how, struct err *e);
+/* Everything recorded is on disk then, unless the log is borrowed.  A zeroed struct is accepted. */
+void engine_session_close(struct engine_session *o);
 
 #endif

@@ -1,14 +1,15 @@
-/* opened.c - opening and closing an engine with its policy and its recorder. */
-#include "opened/opened.h"
+/* engine_session.c - opens and closes a session with one engine, with its policy and its recorder. */
+#include "engine_session/engine_session.h"
 
 #include <berth/runtime.h>
 
-int opened_open(struct opened *o, const struct opening *how, struct err *e)
+int engine_session_open(
+	struct engine_session *o, const struct engine_session_options *how, struct err *e)
 {
 	static const struct policy nothing;
 	const struct endpoint_options where = {.host = how->host, .context = how->context};
 
-	*o = (struct opened){.borrowed = how->audit != NULL};
+	*o = (struct engine_session){.borrowed = how->audit != NULL};
 	arena_init(&o->mem, 512);
 	policy_copy(&o->policy, how->policy ? how->policy : &nothing, &o->mem);
 	if (endpoint_choose(&where, &o->endpoint, e) == 0 &&
@@ -17,7 +18,7 @@ int opened_open(struct opened *o, const struct opening *how, struct err *e)
 	if (o->engine && how->stop)
 		sync_heed(o->engine, how->stop, how->ctx);
 	if (!o->engine || sync_hello(o->engine, &o->info, e)) {
-		opened_close(o);
+		engine_session_close(o);
 		return -1;
 	}
 	o->recorder = (struct recorder){.program = arena_strdup(&o->mem, how->program),
@@ -29,12 +30,12 @@ int opened_open(struct opened *o, const struct opening *how, struct err *e)
 	return 0;
 }
 
-void opened_close(struct opened *o)
+void engine_session_close(struct engine_session *o)
 {
 	sync_close(o->engine);
 	if (!o->borrowed)
 		recorder_close(&o->recorder);
 	arena_release(&o->mem);
 	endpoint_release(&o->endpoint);
-	*o = (struct opened){0};
+	*o = (struct engine_session){0};
 }
