@@ -74,8 +74,7 @@ static int check_asked(const struct plan *p, struct err *e)
 				path);
 		if (!checkpoint_lookup(p->wish.from, path, &x) &&
 			!(p->wish.start && checkpoint_lookup(p->wish.start, path, &x)))
-			return err_set(
-				e, ERR_NOT_FOUND, "there is no %.200s in what is taken from", path);
+			return err_set(e, ERR_NOT_FOUND, "%.200s is not in the source", path);
 	}
 	return 0;
 }
@@ -161,7 +160,7 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 	p->bytes += item->size;
 	if (p->bytes > TAKE_BYTES_MAX)
 		return err_set(e, ERR_REFUSED,
-			"more than %llu GiB at once: take fewer, or smaller ones",
+			"more than %llu GiB in one batch: apply fewer or smaller ones",
 			TAKE_BYTES_MAX >> 30);
 	t->held = item->size <= TAKE_TEXT_MAX && p->held + item->size <= TAKE_HELD_MAX;
 	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e)) {
@@ -446,7 +445,8 @@ static int choose_items(struct plan *p, struct err *e)
 		choose_change(p, &p->changes.all[i], &top);
 	return p->public.nitem <= TAKE_FILES_MAX
 		? 0
-		: err_set(e, ERR_REFUSED, "more than %d files at once: take fewer", TAKE_FILES_MAX);
+		: err_set(e, ERR_REFUSED, "more than %d files in one batch: apply fewer",
+			  TAKE_FILES_MAX);
 }
 
 static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
@@ -584,7 +584,8 @@ int take_carry_out(struct take *t, bool force, struct err *e)
 	int rc = 0;
 
 	if (t->count[TAKE_BLOCKED] || (t->count[TAKE_CONFLICT] && !force))
-		return err_set(e, ERR_CONFLICT, "nothing was taken: %llu in conflict, %llu blocked",
+		return err_set(e, ERR_CONFLICT,
+			"nothing was applied: %llu in conflict, %llu blocked",
 			(unsigned long long)t->count[TAKE_CONFLICT],
 			(unsigned long long)t->count[TAKE_BLOCKED]);
 	for (size_t i = 0; i < t->nitem; i++)

@@ -106,7 +106,7 @@ check 'is exact' as_it_was
 check 'fork' says 0 "$tree/tasks/box-1" "$BERTH" workspace fork box 1
 check 'is one in the tree' says 0 counted kind box-1
 mkdir target
-check 'take' says 0 '*' "$BERTH" workspace take box files/mine --into "$PWD/target"
+check 'apply' says 0 '*' "$BERTH" workspace apply box files/mine --into "$PWD/target"
 check 'has it whole' cmp target/files/mine "$box/files/mine"
 check 'hand-over' says 0 '*' "$BERTH" workspace hand-over box box-1 files/mine
 check 'verify' says 0 '*' "$BERTH" workspace verify
@@ -118,7 +118,7 @@ check 'it is not mounted' test -z "$(mounted)"
 check 'listed' says 0 '*box *not mounted*' "$BERTH" workspace list
 check 'not counted' says 0 '*tasks/box*not mounted*' "$BERTH" workspace usage
 for verb in 'checkpoint box two' 'restore box one' 'archive box' 'clean box' 'fork box 1' 'show box' 'limit box --bytes 1g' 'diff box box@one' \
-	"take box files --into $PWD/target" 'hand-over box box-1 files/mine'; do
+	"apply box files --into $PWD/target" 'hand-over box box-1 files/mine'; do
 	# shellcheck disable=SC2086 # words
 	check "$verb" refused $verb
 done

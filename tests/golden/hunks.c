@@ -89,7 +89,7 @@ static int teardown(void **state)
 }
 
 #define OPEN \
-	"key t\nexpect take from review-auth into\ntype website\nkey Enter\nwait 0 of 3 marked\n"
+	"key t\nexpect apply from review-auth into\ntype website\nkey Enter\nwait 0 of 3 marked\n"
 
 static void test_one_hunk(void **state)
 {
@@ -98,9 +98,9 @@ static void test_one_hunk(void **state)
 		"expect [ ] hunk 1 of 3  conflict m  it changed there, too\n"
 		"expect +line 20 by the agent\nexpect -line 20 by a person\n"
 		"key n n\nkey Space\nexpect 1 of 3 marked\nexpect [x] hunk 3 of 3\n"
-		"key A\nexpect Take 1 hunk into website\nexpect hunk 3 of 3  changed  n\n"
+		"key A\nexpect Apply 1 hunk to website\nexpect hunk 3 of 3  changed  n\n"
 		"refuse in conflict\nadvance 400\nkey Esc\nexpect nothing was done\n"
-		"key A\nadvance 400\nkey y\nwait 1 taken\nwait 0 of 2 marked\n",
+		"key A\nadvance 400\nkey y\nwait 1 applied\nwait 0 of 2 marked\n",
 		false);
 	assert_int_equal(system("test \"$(tail -n 1 " PROJECT "n)\" = 'line 20 by the agent' && "
 				"test \"$(head -n 1 " PROJECT "n)\" = 'line 1' && "
@@ -115,8 +115,8 @@ static void test_hunks_in_conflict(void **state)
 	run_take_script(OPEN
 		"key *\nexpect 3 of 3 marked, 1 in conflict\nkey u\nexpect 0 of 3 marked\n"
 		"key A\nexpect Mark hunks first\n"
-		"key *\nkey A\nexpect Take 3 hunks into website\nexpect 1 in conflict: the target\n"
-		"advance 400\nkey y\nexpect Take 3 hunks\nkey Esc\nkey A\nadvance 400\nkey 1 Enter\nwait 2 taken\nwait There is nothing to take\n"
+		"key *\nkey A\nexpect Apply 3 hunks to website\nexpect 1 in conflict: the target\n"
+		"advance 400\nkey y\nexpect Apply 3 hunks\nkey Esc\nkey A\nadvance 400\nkey 1 Enter\nwait 2 applied\nwait There is nothing to apply\n"
 		"expect dropped  link\n",
 		false);
 	assert_int_equal(system("cmp " TASK "n " PROJECT "n && cmp " TASK "m " PROJECT "m"), 0);
@@ -129,7 +129,7 @@ static void test_changed_while_shown(void **state)
 	tree_text("evil", "by the attacker\n");
 	run_take_script(OPEN "key *\nkey :\ntype copy-files --overwrite evil " TASK
 			     "n\nkey Enter\nwait done.\nkey Esc\nexpect 3 of 3 marked\n"
-			     "key A\nexpect Take 3 hunks\nadvance 400\nkey 1 Enter\n"
+			     "key A\nexpect Apply 3 hunks\nadvance 400\nkey 1 Enter\n"
 			     "wait changed since that plan was made\nwait 0 of 2 marked\n",
 		false);
 	assert_int_equal(system("! grep -q by " PROJECT "n && grep -q attacker " TASK
@@ -149,7 +149,7 @@ static void test_hunks_as_a_branch(void **state)
 				"sed -i '20s/$/ by a person/' m && cp m ../m"),
 		0);
 	run_take_script(OPEN
-		"expect conflict m\nkey b\nexpect take as the branch\ntype no name\nkey Enter\n"
+		"expect conflict m\nkey b\nexpect apply as branch\ntype no name\nkey Enter\n"
 		"wait branch no name\nwait 0 of 3 marked\nkey *\nkey A\nadvance 400\nkey y\n"
 		"wait not a name of a branch\nwait 0 of 3 marked\nkey b\nkey C-u\ntype agent/one\n"
 		"key Enter\nwait branch agent/one\nwait 0 of 3 marked\nrefuse conflict\nkey *\n"
@@ -172,7 +172,7 @@ static void test_hunks_refused(void **state)
 	run_take_script("key t\nkey C-u\ntype nowhere\nkey Enter\nwait nowhere is not a workspace\n"
 			"key A\nexpect It is not known yet\n",
 		false);
-	run_take_script(OPEN "key *\nkey A\nrefuse Take 3 hunks\n", true);
+	run_take_script(OPEN "key *\nkey A\nrefuse Apply 3 hunks\n", true);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -14,7 +14,7 @@ ran=$PWD/ran
 mkdir "$ran"
 
 git_in() { git -C "$site" -c core.hooksPath=/dev/null "$@"; }
-take() { "$BERTH" workspace take site-1 . --into site "$@"; }
+take() { "$BERTH" workspace apply site-1 . --into site "$@"; }
 nothing_ran() { test -z "$(ls "$ran")" || { ls "$ran"; false; }; }
 # describe: the index, HEAD, branches and files of the project; no objects
 describe() {
@@ -34,12 +34,12 @@ rm "$fork/src/c" "$fork/src/link" && echo file >"$fork/src/link"
 echo 'not committed' >>"$site/src/c"
 describe >before
 check 'what is in conflict with HEAD refuses it' says 1 \
-	'*changed  src/a*conflict src/b*it changed there, too*blocked  src/link*nothing was taken: 1 in conflict, 1 blocked' take --branch one
+	'*changed  src/a*conflict src/b*it changed there, too*blocked  src/link*nothing was applied: 1 in conflict, 1 blocked' take --branch one
 rm "$fork/src/link" && ln -s b "$fork/src/link"
 check 'nothing is done' diff before <(describe)
-check 'refused in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace take site-1 src/a --into site --branch one
-check 'as a branch' says 0 '*3 taken, 0 the same already, *branch agent/one is *' \
-	"$BERTH" workspace take site-1 src/a src/new large --into site --branch agent/one
+check 'refused in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace apply site-1 src/a --into site --branch one
+check 'as a branch' says 0 '*3 applied, 0 the same already, *branch agent/one is *' \
+	"$BERTH" workspace apply site-1 src/a src/new large --into site --branch agent/one
 check 'on HEAD' test "$(git_in rev-parse agent/one^)" = "$(git_in rev-parse HEAD)"
 check 'with what was taken, and nothing else' test \
 	"$(git_in diff --name-only main agent/one | tr '\n' ' ')" = 'large src/a src/new/deep/run '
@@ -50,29 +50,29 @@ check 'by whom' test "$(git_in log -1 --format=%an agent/one)" = tasks/site-1
 check 'index, files and HEAD are as they were' diff <(grep -v '/refs\|/logs' before) <(describe | grep -v '/refs\|/logs')
 check 'it is whole' git_in fsck --strict
 check 'a name that is taken' says 1 '*no branch was made: there is a branch of that name*' \
-	"$BERTH" workspace take site-1 src/a --into site --branch agent/one
+	"$BERTH" workspace apply site-1 src/a --into site --branch agent/one
 for name in 'a b' 'a..b' '../x' '-x' 'x.lock' '@{' '' 'HEAD' "$(printf 'a\033[31m')" "$(head -c 300 /dev/zero | tr '\0' x)"; do
-	check "no name of one: ${name:0:9}" says 2 '*not a name of a branch*' "$BERTH" workspace take site-1 src/a --into site "--branch=$name"
+	check "no name of one: ${name:0:9}" says 2 '*not a name of a branch*' "$BERTH" workspace apply site-1 src/a --into site "--branch=$name"
 done
-check 'with force what was in conflict' says 0 '*branch two is *' "$BERTH" workspace take site-1 src --into site --branch two --force
+check 'with force what was in conflict' says 0 '*branch two is *' "$BERTH" workspace apply site-1 src --into site --branch two --force
 check 'has it' test "$(git_in cat-file blob two:src/b)" = "$(cat "$fork/src/b")"
-check 'one of two hunks' says 0 '*branch half is *' "$BERTH" workspace take site-1 src/a --into site --branch half --hunks 2
+check 'one of two hunks' says 0 '*branch half is *' "$BERTH" workspace apply site-1 src/a --into site --branch half --hunks 2
 check 'has that one' test "$(git_in diff main half | grep -c '^[+-][0-9]')" = 2
-check 'as JSON' fits workspace_take "$BERTH" workspace take site-1 src/a --into site --branch json --json
-check 'nothing that HEAD does not have' says 1 '*no branch was made: there is nothing to take*' \
-	"$BERTH" workspace take site-1 README.md --into site --branch none
+check 'as JSON' fits workspace_take "$BERTH" workspace apply site-1 src/a --into site --branch json --json
+check 'nothing that HEAD does not have' says 1 '*no branch was made: there is nothing to apply*' \
+	"$BERTH" workspace apply site-1 README.md --into site --branch none
 check 'no files are left elsewhere' test -z "$(ls -d "$TMPDIR"/berth-branch* 2>/dev/null)"
 "$BERTH" workspace create project young >made
-check 'on no commit yet' says 0 '*branch first is *' "$BERTH" workspace take site-1 src/a --into young --branch first --force
-check 'it is the first' test "$(git -C "$all/projects/young" log --format=%s first)" = 'Take 1 file of tasks/site-1'
+check 'on no commit yet' says 0 '*branch first is *' "$BERTH" workspace apply site-1 src/a --into young --branch first --force
+check 'it is the first' test "$(git -C "$all/projects/young" log --format=%s first)" = 'Apply 1 file of tasks/site-1'
 mkdir plain
-check 'of no repository' says 1 '*no branch was made: no git repository*' "$BERTH" workspace take site-1 src/a --into "$PWD/plain" --branch x
+check 'of no repository' says 1 '*no branch was made: no git repository*' "$BERTH" workspace apply site-1 src/a --into "$PWD/plain" --branch x
 check 'two at once' bash -c '
-	for i in 1 2 3 4; do "$BERTH" workspace take site-1 src/a --into site --branch race >"race$i" 2>&1 & done; wait
+	for i in 1 2 3 4; do "$BERTH" workspace apply site-1 src/a --into site --branch race >"race$i" 2>&1 & done; wait
 	test "$(grep -l "^branch race is" race? | wc -l)" = 1'
 if [ "$(id -u)" = 0 ]; then
 	chown -R 12345:12345 "$site"
-	check 'of an agent that is another user' says 0 '*branch other is *' "$BERTH" workspace take site-1 src/a large --into site --branch other
+	check 'of an agent that is another user' says 0 '*branch other is *' "$BERTH" workspace apply site-1 src/a large --into site --branch other
 	check 'all of it is theirs' test -z "$(find "$site" ! -uid 12345)"
 fi
 
@@ -106,7 +106,7 @@ check 'a branch, with all of that' says 0 '*dropped  .GIT/config*dropped  src/su
 check 'nothing was run' nothing_ran
 check 'and nothing was rewritten' cmp "$fork/src/ident" <(git_in -c core.fsmonitor= cat-file blob planted:src/ident)
 check 'nothing of git is in it' test -z "$(git_in -c core.fsmonitor= ls-tree -r --name-only planted | grep -i '\.git/')"
-strace -f -qq -o trace -e trace=execve,execveat,clone,clone3,fork,vfork,socket "$BERTH" workspace take site-1 src/a --into site --branch traced >out 2>&1
+strace -f -qq -o trace -e trace=execve,execveat,clone,clone3,fork,vfork,socket "$BERTH" workspace apply site-1 src/a --into site --branch traced >out 2>&1
 check 'berth-git starts no program and no process, and opens no socket' bash -c '
 	pids=$(sed -n "s/^\([0-9]*\) .*execve(.*berth-git.*/\1/p" trace | sort -u); test -n "$pids" || exit 1
 	for p in $pids; do grep "^$p " trace; done >of-git; ! grep -v "execve(.*berth-git\|execve resumed\|+++ .* +++$" of-git'
@@ -121,7 +121,7 @@ fresh() {
 	dir=$all/projects/$1
 	echo 1 >"$dir/f" && git -C "$dir" add -A && git -C "$dir" -c core.hooksPath=/dev/null commit -qm x
 }
-out_of() { "$BERTH" workspace take site-1 src/a --into "$1" --branch b --force; }
+out_of() { "$BERTH" workspace apply site-1 src/a --into "$1" --branch b --force; }
 find "$other" -type f -exec sha256sum {} \; | sort >untouched
 fresh linked && rm -rf "$dir/.git" && ln -s "$other/.git" "$dir/.git"
 check 'a .git that is a link' says 1 '*leads elsewhere: not followed*' out_of linked
@@ -134,7 +134,7 @@ check 'branches that lie elsewhere' says 1 '*no branch was made*' out_of heads
 fresh common && echo "$other/.git" >"$dir/.git/commondir"
 check 'a commondir elsewhere' says 1 '*no branch was made*' out_of common
 fresh logs && rm -rf "$dir/.git/logs" && ln -s "$other" "$dir/.git/logs"
-"$BERTH" workspace take site-1 src/a --into logs --branch b --force >out 2>&1
+"$BERTH" workspace apply site-1 src/a --into logs --branch b --force >out 2>&1
 fresh fifo && rm "$dir/.git/HEAD" && mkfifo "$dir/.git/HEAD"
 check 'nothing came elsewhere' diff untouched <(find "$other" -type f -exec sha256sum {} \; | sort)
 
@@ -143,7 +143,7 @@ check 'nothing came elsewhere' diff untouched <(find "$other" -type f -exec sha2
 killed() {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
-		timeout -s KILL "0.0$((RANDOM % 90 + 9))" "$BERTH" workspace take site-1 src/a large --into site --branch "kill$i" >out 2>&1
+		timeout -s KILL "0.0$((RANDOM % 90 + 9))" "$BERTH" workspace apply site-1 src/a large --into site --branch "kill$i" >out 2>&1
 		git_in -c core.fsmonitor= -c fsck.gitmodulesUpdate=ignore fsck >out 2>&1 || { cat out; return 1; }
 		! git_in rev-parse -q --verify "kill$i" >/dev/null || cmp "$fork/large" <(git_in cat-file blob "kill$i:large") || return 1
 	done
@@ -152,7 +152,7 @@ check 'killed in the middle' killed
 if [ "$(id -u)" = 0 ] && mkdir small && mount -t tmpfs -o size=10m none small 2>err; then
 	git init -q small/repo && (cd small/repo && echo 1 >f && git add f && git -c core.hooksPath=/dev/null commit -qm x)
 	check 'a full disk' says 1 '*no branch was made: it could not be written*' \
-		"$BERTH" workspace take site-1 large --into "$PWD/small/repo" --branch big
+		"$BERTH" workspace apply site-1 large --into "$PWD/small/repo" --branch big
 	check 'has no branch' test -z "$(git -C small/repo branch --list big)"
 	check 'and what it had' git -C small/repo fsck --strict
 	umount small

@@ -43,7 +43,7 @@ check 'to itself' says 2 '*tasks/maker has that already*' "$BERTH" workspace han
 check 'to a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over maker site files
 check 'from a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over site reader src
 check 'to one that is not there' says 1 '*no workspace*' "$BERTH" workspace hand-over maker nobody files
-check 'a path that leads out' says 1 '*there is no ../reader*' "$BERTH" workspace hand-over maker reader ../reader
+check 'a path that leads out' says 1 '*../reader is not in*' "$BERTH" workspace hand-over maker reader ../reader
 check 'of a checkpoint' bash -c '
 	"$BERTH" workspace checkpoint maker then >made && echo three >"$1/files/deep/a" &&
 		"$BERTH" workspace hand-over maker@then reader files/deep | grep -q "^same .*files/deep/a"' sh "$from"

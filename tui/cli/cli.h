@@ -51,6 +51,7 @@ struct cli_command {
 	const struct cli_option *options; /* of its own; may be NULL */
 	const char *schema;              /* of --json: "berth.ps/1"; several: with " or " between */
 	const char *const *words;        /* the first operand is one of these; may be NULL */
+	const char *former;              /* its former name: accepted, not shown; may be NULL */
 	enum cli_words takes_words;      /* then max_operands is what stands before "--" */
 	const struct cli_command *verbs; /* `engine start`; then the rest above is theirs */
 	const char *usual;               /* the one that need not be said; may be NULL */

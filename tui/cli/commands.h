@@ -25,7 +25,7 @@ cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cl
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
 cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
-	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_take,
+	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_apply,
 	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
 	cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify, cli_workspace_mark,
 	cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives, cli_workspace_clean;

@@ -25,22 +25,22 @@ static const struct cli_option workspace_usage_options[] = {
 	{0},
 };
 
-static const struct cli_option workspace_take_options[] = {
+static const struct cli_option workspace_apply_options[] = {
 	{0, "into", "DIR", "a directory, or the name of a project or task"},
-	{0, "force", NULL, "also take what changed in the target since the start, or differs"},
+	{0, "force", NULL, "overwrite files that changed in the target since the start, or differ"},
 	{'p', "patch", NULL, "ask for each hunk; with --dry-run only number them"},
 	{0, "hunks", "LIST", "only these hunks, 1,3-5, as --dry-run --patch numbers them"},
 	{0, "plan", "ID",
 		"only if both sides are unchanged since --dry-run --patch printed this plan"},
 	{0, "branch", "NAME", "as a commit on HEAD in a new branch of the target's git repository"},
-	{0, "dry-run", NULL, "only print what would be taken"},
+	{0, "dry-run", NULL, "only print what would be applied"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option workspace_hand_over_options[] = {
 	{0, "secrets", NULL, "even if likely secrets are found"},
-	{0, "dry-run", NULL, "only print what would be taken"},
+	{0, "dry-run", NULL, "only print what would be applied"},
 	JSON,
 	{0},
 };
@@ -155,7 +155,7 @@ static const struct cli_command workspace_verbs[] = {
 		.about =
 			"They are named after it, with a number; each has a copy of its contents and its "
 			"own context.json.  A checkpoint of that state is kept in WORKSPACE; diff, "
-			"take and overlap know what each fork began with even after that is dropped.",
+			"apply and overlap know what each fork began with even after that is dropped.",
 		.options = workspace_options, .schema = "berth.workspace_fork/1"},
 	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
 		.help = "save the contents of a workspace",
@@ -190,12 +190,12 @@ static const struct cli_command workspace_verbs[] = {
 			"the workspace that was forked.  Prints a line for each entry that two or more of "
 			"them changed, with the change of each, and whether the results are equal.",
 		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
-	{"take", "FROM PATH...", 2, 256, FILES(cli_workspace_take),
-		.help = "take files from an agent's workspace into a project",
+	{"apply", "FROM PATH...", 2, 256, FILES(cli_workspace_apply), .former = "take",
+		.help = "apply files of an agent's workspace to a project",
 		.about =
 			"FROM is WORKSPACE or WORKSPACE@CHECKPOINT, PATH a file or a directory from its top, "
-			"or . for all.  From a fork only what changed since its start is taken.  A file that "
-			"changed in the target as well is a conflict, and then nothing is taken without "
+			"or . for all.  From a fork only what changed since its start is applied.  A file that "
+			"changed in the target as well is a conflict, and then nothing is applied without "
 			"--force.  All files are written or none.  Only regular files are copied, with "
 			"their content and executable bit: links, devices, set-id bits, attributes, "
 			"owners "
@@ -204,18 +204,18 @@ static const struct cli_command workspace_verbs[] = {
 			"hunks: hunks are the lines in which FROM's text differs from the current target; "
 			"a new file is one hunk.  With --branch the target is HEAD of its git repository, "
 			"and what is "
-			"taken becomes a branch of it: its files, index and other branches stay as they are, and "
+			"applied becomes a branch of it: its files, index and other branches stay as they are, and "
 			"no git, hook or filter is run.  Likely secrets are listed with file and line, and so "
-			"are, before anything is taken, files that a tool runs (a Makefile, .envrc, tasks of "
+			"are, before anything is applied, files that a tool runs (a Makefile, .envrc, tasks of "
 			"an editor).  Files that would make a directory a bare git repository are dropped.",
-		.options = workspace_take_options, .schema = "berth.workspace_take/1"},
+		.options = workspace_apply_options, .schema = "berth.workspace_take/1"},
 	{"hand-over", "FROM TO PATH...", 3, 256, FILES(cli_workspace_hand_over),
 		.help = "copy files of a task to another task, read-only",
 		.about =
 			"FROM is TASK or TASK@CHECKPOINT, TO another task, PATH a file or a directory from "
 			"FROM's top, or . for all.  They are copied to shared/inter_task/TO/FROM, which "
 			"the agent of TO sees read-only at that path, even while it runs; files that FROM "
-			"handed over before are replaced.  The same files pass as with take, all or none, "
+			"handed over before are replaced.  The same files pass as with apply, all or none, "
 			"of any size.  If likely secrets are found, they are listed and nothing is copied "
 			"without --secrets; the same holds for files that were scanned only in part "
 			"(their first GiB).",
@@ -223,7 +223,7 @@ static const struct cli_command workspace_verbs[] = {
 	{"share", "[WORKSPACE PATH...]", 0, 256, FILES(cli_workspace_share),
 		.help = "change what every task may read: templates, libraries, datasets, configs",
 		.about =
-			"Files of a workspace, as with take, go to shared/KIND under their own path; or "
+			"Files of a workspace, as with apply, go to shared/KIND under their own path; or "
 			"--remove KIND/PATH..., or --restore VERSION.  Each change creates a named "
 			"version; versions are never removed, and equal files are stored once.  A task "
 			"keeps the version that was current when it was created; its agent sees it "

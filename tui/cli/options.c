@@ -152,7 +152,7 @@ int cli_find(struct cli *c, const char *name, struct err *e)
 	size_t n = 0;
 
 	for (; k->name; k++) {
-		if (!strcmp(k->name, name)) {
+		if (!strcmp(k->name, name) || (k->former && !strcmp(k->former, name))) {
 			*(k->verbs ? &c->group : &c->command) = k;
 			return 0;
 		}

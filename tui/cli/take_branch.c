@@ -1,4 +1,4 @@
-/* take_branch.c - `berth workspace take --branch`: into a commit on HEAD and a branch of it, not into files. */
+/* take_branch.c - `berth workspace apply --branch`: into a commit on HEAD and a branch of it, not into files. */
 #include "cli/take_branch.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ int take_branch_make(struct take_branch *b, const struct take *p, const char *fr
 {
 	AUTO_FREE const char **path = NULL;
 	size_t n = workspace_cli_passing(p, &path);
-	AUTO_FREE char *message = xasprintf("Take %zu file%s of %s\n", n, n == 1 ? "" : "s", from);
+	AUTO_FREE char *message = xasprintf("Apply %zu file%s of %s\n", n, n == 1 ? "" : "s", from);
 	const struct repo_branch branch = {.name = b->name,
 		.message = message,
 		.author = from,
@@ -56,7 +56,7 @@ int take_branch_make(struct take_branch *b, const struct take *p, const char *fr
 
 	if (!n)
 		return err_set(e, ERR_NOT_FOUND,
-			"no branch was made: there is nothing to take that HEAD does not have");
+			"no branch was made: there is nothing to apply that HEAD does not have");
 	return repo_make_branch(b->repo, &branch, b->commit, e);
 }
 

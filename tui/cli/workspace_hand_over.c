@@ -22,7 +22,7 @@ static int check_ends(const struct handing *h, struct err *e)
 {
 	if (h->from.place.kind != WORKSPACE_TASK || h->to.kind != WORKSPACE_TASK)
 		return err_set(e, ERR_USAGE,
-			"%s is a project: hand-over is from task to task (`berth workspace take` is for "
+			"%s is a project: hand-over is from task to task (`berth workspace apply` is for "
 			"projects).",
 			h->to.kind == WORKSPACE_TASK ? h->from.place.path : h->to.path);
 	if (!strcmp(h->from.place.name, h->to.name))

@@ -125,12 +125,12 @@ enum {
 	ACTION(REMOVE_WORKSPACE, "remove-workspace", "D Del", IN_WORKSPACES,                       \
 		ACTION_CHANGES | ACTION_DESTRUCTIVE, "remove",                                     \
 		"remove the workspaces or archives for good; checkpoints stay")                    \
-	ACTION(CHOOSE, "choose", "t", IN_WORKSPACES, 0, "take",                                    \
-		"what a project can take from the workspace, hunk by hunk; or of two marked")      \
-	ACTION(TAKE, "take", "A", IN_HUNKS, ACTION_CHANGES, "take",                                \
-		"take the marked hunks into the project")                                          \
+	ACTION(CHOOSE, "choose", "t", IN_WORKSPACES, 0, "apply",                                   \
+		"choose changes to apply to a project, hunk by hunk; or of two marked")            \
+	ACTION(TAKE, "take", "A", IN_HUNKS, ACTION_CHANGES, "apply",                               \
+		"apply the marked hunks to the project")                                           \
 	ACTION(ON_BRANCH, "on-branch", "b", IN_HUNKS, 0, "branch",                                 \
-		"take as a new branch of the project's git instead")                               \
+		"apply as a new branch of the project's git instead")                              \
 	ACTION(LIMIT, "limit", "L", IN_WORKSPACES, ACTION_CHANGES, "limit",                        \
 		"set the workspace's limits")                                                      \
 	ACTION(THAW, "thaw", "W", IN_WORKSPACES, ACTION_CHANGES, "thaw",                           \

@@ -1,7 +1,7 @@
 /*
  * workspace_hunks.c - what would be taken from a workspace into a project, hunk by hunk; the marked ones are taken.
  *
- * The text is what `berth workspace take --dry-run --patch` prints: a line "plan ID", for each hunk a line "hunk N of M
+ * The text is what `berth workspace apply --dry-run --patch` prints: a line "plan ID", for each hunk a line "hunk N of M
  * FATE PATH", behind it lines that begin as those of a diff do, and at the end a line for each file, which begins with
  * what becomes of it.  No content of a file can look like one of these.  What is taken is named by number and plan, so
  * nothing passes but what was seen.
@@ -16,7 +16,7 @@
 #include "views/list.h"
 #include "views/workspaces/workspaces.h"
 
-#define PLAN_TITLE "take, its plan"
+#define PLAN_TITLE "apply, plan"
 #define PLAN_ID 32
 #define OF_NONE SIZE_MAX
 
@@ -52,7 +52,7 @@ static void plan_hunks(struct view *v)
 {
 	struct hunks *s = v->state;
 	AUTO_FREE char *into = xasprintf("--into=%s", s->into), *branch = branch_option(s);
-	const char *argv[12] = {"berth-files", "workspace", "take", "--dry-run", "--patch", into};
+	const char *argv[12] = {"berth-files", "workspace", "apply", "--dry-run", "--patch", into};
 	size_t n = 6;
 
 	if (s->planning)
@@ -145,7 +145,7 @@ static void show_plan(struct view *v, const struct task *t)
 	forget_plan(s);
 	if (t->cut) {
 		str_adds(&s->problem,
-			"It is too much to be shown: take paths of it, `berth workspace take`.");
+			"Too many changes to show: apply single paths, `berth workspace apply`.");
 	} else if (t->code || !t->text.len) {
 		if (said && line_begins_with(said, "berth: "))
 			said += strlen("berth: ");
@@ -254,7 +254,7 @@ static void hunks_draw(struct view *v, struct canvas *c, struct area a)
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 3, STYLE(WARN), s->problem.s);
 	else if (s->task && !s->nhunks)
 		canvas_clip(c, a.x + 2, a.y + (s->nlines ? a.h - 1 : 2), a.w - 3, STYLE(DIM),
-			"There is nothing to take.");
+			"There is nothing to apply.");
 	for (int y = 0; y < s->rows && s->top + (size_t)y < s->nlines; y++)
 		draw_hunk_line(s, c, (struct area){a.x, a.y + 1 + y, a.w, 1}, s->top + (size_t)y);
 }
@@ -354,7 +354,7 @@ static void confirm_taking(struct view *v, size_t marked, size_t conflicts)
 {
 	struct hunks *s = v->state;
 	AUTO_FREE char *title =
-		xasprintf("Take %zu hunk%s into %s%s%s", marked, marked == 1 ? "" : "s", s->into,
+		xasprintf("Apply %zu hunk%s to %s%s%s", marked, marked == 1 ? "" : "s", s->into,
 			s->branch ? " as the branch " : "", s->branch ? s->branch : "");
 	AUTO_FREE char *where = xasprintf("from %s", s->from);
 	AUTO_FREE char *number = xasprintf("%zu", conflicts);
@@ -362,7 +362,7 @@ static void confirm_taking(struct view *v, size_t marked, size_t conflicts)
 		       *plan = xasprintf("--plan=%s", s->id), *branch = branch_option(s);
 	AUTO_STR struct str list = STR_INIT, effect = STR_INIT;
 	char **item = xcalloc(marked + 1, sizeof *item);
-	const char *argv[12] = {"berth-files", "workspace", "take", into, plan};
+	const char *argv[12] = {"berth-files", "workspace", "apply", into, plan};
 	size_t n = 0, at = 5;
 
 	for (size_t i = 0; i < s->nhunks; i++)
@@ -388,10 +388,10 @@ static void confirm_taking(struct view *v, size_t marked, size_t conflicts)
 			.effect = effect.s,
 			.nitems = n,
 			.items = (const char *const *)item,
-			.verb = "Take",
+			.verb = "Apply",
 			.word = conflicts ? number : NULL,
 			.danger = conflicts > 0},
-		&(struct app_task){"take", argv, false});
+		&(struct app_task){"apply", argv, false});
 	while (n)
 		free(item[--n]);
 	free(item);
@@ -403,7 +403,7 @@ static void take_marked_hunks(struct view *v)
 	size_t conflicts, marked = count_marked_hunks(s, &conflicts);
 
 	if (s->planning || !s->task)
-		app_say(v->app, ROLE_DIM, "It is not known yet what there is to take.");
+		app_say(v->app, ROLE_DIM, "The changes are not known yet.");
 	else if (!marked)
 		app_say(v->app, ROLE_DIM, "Mark hunks first: Space, or * for all.");
 	else
@@ -415,9 +415,9 @@ static void ask_branch(struct view *v)
 	struct hunks *s = v->state;
 
 	if (s->planning)
-		app_say(v->app, ROLE_DIM, "It is not known yet what there is to take.");
+		app_say(v->app, ROLE_DIM, "The changes are not known yet.");
 	else
-		app_ask(v->app, "take as the branch", s->branch ? s->branch : "",
+		app_ask(v->app, "apply as branch", s->branch ? s->branch : "",
 			"name of the new branch; empty: into the files");
 }
 

@@ -246,7 +246,7 @@ static void choose_what_to_take(struct view *v)
 	struct workspaces_view *s = v->state;
 	size_t hidden, marked = table_marked(&s->table, &hidden);
 	const char *name = marked ? NULL : name_here(v);
-	AUTO_FREE char *label = name ? workspace_label("take from ", name, " into") : NULL;
+	AUTO_FREE char *label = name ? workspace_label("apply from ", name, " into") : NULL;
 
 	if (marked == 2)
 		choose_of_marked(v);

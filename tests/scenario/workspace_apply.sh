@@ -1,5 +1,5 @@
 #!/bin/bash
-# workspace_take.sh - `berth workspace take`: what passes from an agent's workspace into a project, and what does not.
+# workspace_apply.sh - `berth workspace apply`: what passes from an agent's workspace into a project, and what does not.
 # shellcheck disable=SC2317 # functions called by name
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
@@ -35,38 +35,41 @@ conflict src/b  5  it changed there, too
 same     src/c  5
 new      src/new/run  10  executable  without its set-id bits
 EOT
-check 'what would pass' diff want <("$BERTH" workspace take --dry-run site-1 . --into site)
-check 'a conflict refuses all of it' says 1 '*conflict src/b*nothing was taken: 1 in conflict*' \
-	"$BERTH" workspace take site-1 . --into site
+check 'what would pass' diff want <("$BERTH" workspace apply --dry-run site-1 . --into site)
+check 'by its former name, too' diff want <("$BERTH" workspace take --dry-run site-1 . --into site)
+check 'which no help shows' test -z "$("$BERTH" help workspace | grep -w take)"
+check 'nor a completion' test -z "$("$BERTH" complete -- workspace ta | grep -w ^take)"
+check 'a conflict refuses all of it' says 1 '*conflict src/b*nothing was applied: 1 in conflict*' \
+	"$BERTH" workspace apply site-1 . --into site
 check 'and nothing is done' diff before <(describe "$site")
-check 'refused in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace take site-1 src/a --into site
-check 'what is not in conflict' says 0 '*2 taken, 0 the same already, 0 dropped' \
-	"$BERTH" workspace take site-1 src/a src/new --into projects/site
+check 'refused in read-only mode' says 4 '*read-only*' "$BERTH" --read-only workspace apply site-1 src/a --into site
+check 'what is not in conflict' says 0 '*2 applied, 0 the same already, 0 dropped' \
+	"$BERTH" workspace apply site-1 src/a src/new --into projects/site
 check 'is there' holds "$site/src/a" mine
 check 'and executable, with no other bit' test "$(stat -c %a "$site/src/new/run")" = 755
 check 'what the agent did not touch stays' holds "$site/src/d" later
-check 'with force' fits workspace_take "$BERTH" workspace take --json --force site-1 . --into site
+check 'with force' fits workspace_take "$BERTH" workspace apply --json --force site-1 . --into site
 check 'also what was in conflict' holds "$site/src/b" both
 check 'what was removed there stays' test -f "$site/README.md"
-check 'a second time there is nothing to do' says 0 '*0 taken, 4 the same already, 1 dropped' \
-	"$BERTH" workspace take site-1 . --into site
+check 'a second time there is nothing to do' says 0 '*0 applied, 4 the same already, 1 dropped' \
+	"$BERTH" workspace apply site-1 . --into site
 rm "$site/src/a"
 check 'what the target has no more is a conflict' says 1 '*conflict src/a*no longer exists*' \
-	"$BERTH" workspace take site-1 src/a --into site
+	"$BERTH" workspace apply site-1 src/a --into site
 
-check 'without a target' says 2 '*--into*' "$BERTH" workspace take site-1 .
-check 'a target that is none' says 1 '*not a workspace*directory*' "$BERTH" workspace take site-1 . --into "$PWD/nothing"
-check 'a path that is not there' says 1 '*there is no src/none*' "$BERTH" workspace take site-1 src/none --into site
-check 'a path from the root' says 2 '*not a path in the workspace*' "$BERTH" workspace take site-1 /etc/passwd --into site
-check 'a path that leads out' says 1 '*there is no ../site*' "$BERTH" workspace take site-1 ../site --into site
+check 'without a target' says 2 '*--into*' "$BERTH" workspace apply site-1 .
+check 'a target that is none' says 1 '*not a workspace*directory*' "$BERTH" workspace apply site-1 . --into "$PWD/nothing"
+check 'a path that is not there' says 1 '*src/none is not in*' "$BERTH" workspace apply site-1 src/none --into site
+check 'a path from the root' says 2 '*not a path in the workspace*' "$BERTH" workspace apply site-1 /etc/passwd --into site
+check 'a path that leads out' says 1 '*../site is not in*' "$BERTH" workspace apply site-1 ../site --into site
 
 # Without a start all that differs is in conflict, and a checkpoint will do.
 "$BERTH" workspace create task job >made || exit 1
 echo one >"$tasks/job/files/one" && "$BERTH" workspace checkpoint job 'then' >made && echo two >"$tasks/job/files/one"
 mkdir -p out/files && echo else >out/files/one
 check 'another file is in the way' says 1 '*conflict files/one*there is another*' \
-	"$BERTH" workspace take job@then files --into "$PWD/out"
-check 'with force what it held then' says 0 '*1 taken*' "$BERTH" workspace take --force job@then files --into "$PWD/out"
+	"$BERTH" workspace apply job@then files --into "$PWD/out"
+check 'with force what it held then' says 0 '*1 applied*' "$BERTH" workspace apply --force job@then files --into "$PWD/out"
 check 'is there' holds out/files/one one
 
 # What an agent may plant.
@@ -79,18 +82,18 @@ printf 'x' >"$evil/files/$(printf 'e\033[31mvil\nnew  x')"
 printf 'TOKEN=%s\nmore\nsee %s%s\n' a8f5f167f44f4964e6c998dee827110c gh p_16C7e42F292c6912E7710c838347Ae178B4a >"$evil/files/conf"
 ln "$evil/files/conf" "$evil/files/hard"
 check 'all of it' says 0 '*dropped  files/.GIT/config*git*dropped  files/etc*link*dropped  files/fifo*FIFO*dropped  files/link*link*dropped  files/sub/.git/hooks/post-checkout*git*' \
-	"$BERTH" workspace take job files --into "$PWD/out"
+	"$BERTH" workspace apply job files --into "$PWD/out"
 check 'only files pass' test -z "$(find out ! -type f ! -type d)"
 check 'nothing of git' test -z "$(find out -iname .git)"
 rm -r out/files
 check 'secrets are told with their line' says 0 '*secret   files/conf:1  likely*secret   files/conf:3  likely a token of GitHub*' \
-	"$BERTH" workspace take --dry-run job files/conf --into "$PWD/out"
-check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/conf *1 taken*' \
-	"$BERTH" workspace take job files/conf --into "$PWD/out"
+	"$BERTH" workspace apply --dry-run job files/conf --into "$PWD/out"
+check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/conf *1 applied*' \
+	"$BERTH" workspace apply job files/conf --into "$PWD/out"
 rm -r out/files
-check 'never with their value' test -z "$("$BERTH" workspace take --dry-run job files --into "$PWD/out" | grep a8f5f)"
+check 'never with their value' test -z "$("$BERTH" workspace apply --dry-run job files --into "$PWD/out" | grep a8f5f)"
 check 'a name is one line, and harmless' says 0 'new      files/e^\[\[31mvil^Jnew  x  1' \
-	"$BERTH" workspace take --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"
+	"$BERTH" workspace apply --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"
 
 # Attributes and owners stay behind (setting an owner needs root).
 python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.evil", b"x")' "$evil/files/one"
@@ -100,7 +103,7 @@ if [ "$(id -u)" = 0 ]; then
 	without='set-id bits, attributes or owner'
 fi
 check 'attributes and owners are told' says 0 "*new      files/one*without its $without*" \
-	"$BERTH" workspace take job files/one --into "$PWD/out"
+	"$BERTH" workspace apply job files/one --into "$PWD/out"
 check 'and do not pass' test "$(stat -c %u out/files/one)-$(stat -c %a out/files/one | wc -c)" = "$(id -u)-4"
 check 'nor do the attributes' test -z "$(python3 -c 'import os; print("".join(os.listxattr("out/files/one")))')"
 rm -r out/files
@@ -108,18 +111,18 @@ rm -r out/files
 # What lies in wait in the target: nothing is followed, with force neither.
 mkdir -p out/files away && ln -s "$PWD/away/x" out/files/one && echo keep >away/x
 check 'a link in the place of a file' says 1 '*blocked  files/one*a symbolic link is in the way*' \
-	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+	"$BERTH" workspace apply --force job files/one --into "$PWD/out"
 check 'is not followed' holds away/x keep
 rm -r out/files && ln -s "$PWD/away" out/files
 check 'a link in the place of a directory' says 1 '*blocked  files/one*a symbolic link is in the way*' \
-	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+	"$BERTH" workspace apply --force job files/one --into "$PWD/out"
 check 'is neither' test ! -e away/one
 rm out/files && mkdir -p out/sub out/other && ln -s ../other out/files
-check 'nor one that stays inside' says 1 '*blocked*' "$BERTH" workspace take --force job files/one --into "$PWD/out"
+check 'nor one that stays inside' says 1 '*blocked*' "$BERTH" workspace apply --force job files/one --into "$PWD/out"
 check 'nothing came there' test -z "$(ls out/other)"
 rm out/files && mkdir -p out/files/one
 check 'a directory in the place of a file' says 1 '*blocked  files/one*a directory is there*' \
-	"$BERTH" workspace take --force job files/one --into "$PWD/out"
+	"$BERTH" workspace apply --force job files/one --into "$PWD/out"
 
 # acts: takes by their name, with how they ended, and where to.
 acts() {
@@ -142,10 +145,10 @@ fork=$tasks/hunks-1
 sed -i '2s/$/ two/; 20s/$/ twenty/; 39d' "$fork/src/n"
 sed -i '5s/$/ agent/' "$fork/src/m" && sed -i '30s/$/ person/' "$hunks/src/m"
 printf 'no end of line' >"$fork/src/o" && printf 'a\0b' >"$fork/src/p"
-take() { "$BERTH" workspace take hunks-1 src --into hunks "$@"; }
+take() { "$BERTH" workspace apply hunks-1 src --into hunks "$@"; }
 check 'hunks are numbered' says 0 '*hunk 1 of 7  conflict src/m  it changed there, too*+5 agent*hunk 2 of 7*person*
 hunk 3 of 7  changed  src/n*@@*+2 two*hunk 5 of 7*-39*hunk 6 of 7  new      src/o*the whole file*hunk 7*' take --dry-run --patch
-check 'as JSON' fits workspace_take "$BERTH" workspace take --json --dry-run --patch hunks-1 src --into hunks
+check 'as JSON' fits workspace_take "$BERTH" workspace apply --json --dry-run --patch hunks-1 src --into hunks
 describe "$hunks" >before
 check 'a list that is none' says 2 '*is not a list of hunks*' take --hunks 1,x
 check 'a number that is none' says 2 '*is not a list of hunks*of 1 to 7*' take --hunks 8
@@ -155,24 +158,24 @@ check 'a huge one' says 2 '*is not a list of hunks*' take --hunks 1-999999999999
 check 'none' says 2 '*a list of hunks*' take --hunks ''
 check 'both ways' says 2 '*not both*' take --patch --hunks 1
 check 'nobody is asked without a terminal' says 2 '*on a terminal*' take --patch
-check 'one of a file in conflict' says 1 '*conflict src/m*nothing was taken: 1 in conflict*' take --hunks 1,3
+check 'one of a file in conflict' says 1 '*conflict src/m*nothing was applied: 1 in conflict*' take --hunks 1,3
 check 'nothing was done' diff before <(describe "$hunks")
 plan() { take --dry-run --patch | sed -n 's/^plan //p'; }
 seen=$(plan)
 check 'a plan has a name' test "${#seen}" = 32 -a "$(plan)" = "$seen"
 later=$(sed '2s/$/ else/' "$fork/src/n") && cp "$fork/src/n" n.was && printf '%s\n' "$later" >"$fork/src/n"
-check 'what changed since a plan is not taken' says 1 '*nothing was taken*changed since that plan was made*' take --hunks 3 --plan "$seen"
+check 'what changed since a plan is not taken' says 1 '*nothing was applied*changed since that plan was made*' take --hunks 3 --plan "$seen"
 cp n.was "$fork/src/n" && cp "$hunks/src/n" into.was && echo more >>"$hunks/src/n"
 check 'nor where the target did' says 1 '*changed since that plan was made*' take --hunks 3 --plan "$seen"
 cp into.was "$hunks/src/n"
 check 'another one is none' says 1 '*changed since*' take --hunks 3 --plan "${seen/[0-8]/9}"
 check 'as it was' diff before <(describe "$hunks")
-check 'two of three, and a new file' says 0 '*left     src/m*changed  src/n*new      src/o*2 taken*' take --hunks 3,5-6 --plan "$seen"
+check 'two of three, and a new file' says 0 '*left     src/m*changed  src/n*new      src/o*2 applied*' take --hunks 3,5-6 --plan "$seen"
 seq 40 | sed '2s/$/ two/; 39d' >want
 check 'these lines and no other' diff want "$hunks/src/n"
 check 'the end that it has' holds "$hunks/src/o" 'no end of line'
 check 'what was not chosen stays away' test ! -e "$hunks/src/p"
-check 'with force, of a file in conflict' fits workspace_take "$BERTH" workspace take --json --force hunks-1 src/m --into hunks --hunks 1
+check 'with force, of a file in conflict' fits workspace_take "$BERTH" workspace apply --json --force hunks-1 src/m --into hunks --hunks 1
 seq 40 | sed '5s/$/ agent/; 30s/$/ person/' >want
 check 'both lines are in it' diff want "$hunks/src/m"
 check 'what is left is one hunk for each' says 0 '*hunk 1 of 3*src/m*hunk 2 of 3*+20 twenty*hunk 3 of 3*src/p*' take --dry-run --patch
@@ -201,13 +204,13 @@ while True:
 print(said.decode())
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 EOT
-ask() { timeout 120 python3 ask.py "$1" "$BERTH" workspace take hunks-1 src --into hunks --patch; }
+ask() { timeout 120 python3 ask.py "$1" "$BERTH" workspace apply hunks-1 src --into hunks --patch; }
 printf 'x\n\033[31mred\n' >"$fork/src/o"
-check 'asked, no and yes, and something else first' says 0 '*hunk 1 of 4*hunk 1 of 4*src/n*src/o*1 taken*' ask 'xnyq'
+check 'asked, no and yes, and something else first' says 0 '*hunk 1 of 4*hunk 1 of 4*src/n*src/o*1 applied*' ask 'xnyq'
 check 'what was said yes to' diff <(seq 40 | sed '2s/$/ two/; 20s/$/ twenty/; 39d') "$hunks/src/n"
 check 'no byte of a file reaches the terminal' test -z "$(ask q | tr -d '[:print:]\n\r')"
-check 'nothing' says 0 '*0 taken*' ask q
+check 'nothing' says 0 '*0 applied*' ask q
 rm -rf "$fork/src/long" && seq 3000 >"$fork/src/n"
-check 'all of a file' says 0 '*1 taken*' ask dadd
+check 'all of a file' says 0 '*1 applied*' ask dadd
 check 'is there' diff "$fork/src/n" "$hunks/src/n"
 exit $bad

@@ -1,4 +1,4 @@
-/* workspace_take.c - `berth workspace take`: files from an agent's workspace into a project. */
+/* workspace_apply.c - `berth workspace apply`: files from an agent's workspace into a project. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,10 +120,10 @@ static size_t ask_hunk(const struct take *p, size_t i, bool *chosen, struct err 
 
 	for (;;) {
 		print_hunk(p, i);
-		printf("take it? (y)es, (n)o, (a)ll or none (d) of what is left of the file, (q)uit: ");
+		printf("apply it? (y)es, (n)o, (a)ll or none (d) of what is left of the file, (q)uit: ");
 		fflush(stdout);
 		if (!fgets(line, sizeof line, stdin)) {
-			err_set(e, ERR_CANCELLED, "nothing was taken: no answer");
+			err_set(e, ERR_CANCELLED, "nothing was applied: no answer");
 			return p->nhunk;
 		}
 		while (!strchr(line, '\n') && !feof(stdin) && getchar() != '\n')
@@ -147,7 +147,7 @@ static int check_plan_is(const struct taking_cli *t, const char *said, struct er
 	return !said || !strcmp(said, t->id)
 		? 0
 		: err_set(e, ERR_CONFLICT,
-			  "nothing was taken: source or target changed since that plan was made: review it again");
+			  "nothing was applied: source or target changed since that plan was made: review it again");
 }
 
 /* What some tool would run of it. */
@@ -457,7 +457,7 @@ static int tell_take(const struct taking_cli *t, bool taken)
 		print_warnings(p);
 	print_items(p);
 	if (taken)
-		printf("%" PRIu64 " taken, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
+		printf("%" PRIu64 " applied, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
 			p->count[TAKE_NEW] + p->count[TAKE_CHANGED] + p->count[TAKE_CONFLICT],
 			p->count[TAKE_SAME], p->count[TAKE_DROPPED]);
 	if (taken && t->branch.name)
@@ -487,7 +487,7 @@ static int take_files(struct workspace_cli *x, struct err *e)
 	return rc;
 }
 
-int cli_workspace_take(const struct cli *c, const struct settings *s, struct err *e)
+int cli_workspace_apply(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
 	return workspace_cli_run(c, take_files, e);
