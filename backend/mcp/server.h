@@ -36,7 +36,7 @@ struct server {
 	pthread_mutex_t out_lock;
 	bool (*left)(const struct server *s); /* the client has gone, or an end was asked for */
 	_Atomic bool gone;                    /* the client does not read any more */
-	_Atomic bool writing;                 /* a thread writes to the client, or waits until it reads */
+	_Atomic bool writing; /* a thread writes to the client, or waits until it reads */
 	_Atomic bool
 		leaving; /* what still runs was cancelled; nothing is waited for longer than LEAVE_MS */
 

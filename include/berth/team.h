@@ -117,11 +117,11 @@ struct agent_def {
 	enum net_mode network;
 	const char *net_name; /* NET_INTERNAL: the network's name in this file */
 	struct egress_def egress;
-	uint64_t net_rate_bytes; /* per second, 0: unlimited */
-	bool sudo;               /* loosened: see REQUIREMENTS 2.1 */
-	bool apparmor_optional;  /* not refused where the engine cannot */
-	const char *runtime;     /* of the engine; NULL: its default */
-	bool commands;           /* MassGen: enable_mcp_command_line */
+	uint64_t net_rate_bytes;           /* per second, 0: unlimited */
+	bool sudo;                         /* loosened: see REQUIREMENTS 2.1 */
+	bool apparmor_optional;            /* not refused where the engine cannot */
+	const char *runtime;               /* of the engine; NULL: its default */
+	bool commands;                     /* MassGen: enable_mcp_command_line */
 	bool default_memory, default_cpus; /* MassGen: limits that its file does not set */
 	bool read_before_delete;
 	struct credentials credentials;

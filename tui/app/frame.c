@@ -175,8 +175,11 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 			format_wall(buf, a->frozen ? a->shown->at_wall_ms : clock_wall_ms()));
 	format_percent(cpu, a->live->self.cpu_percent);
 	format_bytes(mem, a->live->self.memory_bytes);
-	snprintf(buf, sizeof buf, c->columns >= 110 ? "berth cpu %s %%  mem %s" : "berth %s %% %s",
-		cpu, mem);
+	if (c->columns >= 60)
+		snprintf(buf, sizeof buf,
+			c->columns >= 110 ? "berth cpu %s %%  mem %s" : "berth %s %% %s", cpu, mem);
+	else
+		snprintf(buf, sizeof buf, "berth %s %%", cpu);
 	put_right(&l, 2, soft, buf);
 	if (app_read_only(a))
 		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER},
