@@ -1,8 +1,5 @@
-/*
- * up.c - creates and removes the containers of agents.
- *
- * Straight-line code: each step either succeeds or everything made so far is taken away again.
- */
+/* up.c - creates and removes the containers of agents.  Straight-line code: each step either succeeds or everything made so
+ * far is taken away again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -776,7 +773,7 @@ static int take_agent_down(
 int agents_down(struct agents_host *h, const char *container, struct err *e)
 {
 	AUTO_CLOSE int held = hold_session(h, container, e);
-	AUTO_FREE char *home = NULL;
+	AUTO_FREE char *home = xasprintf("berth-home-%s", container);
 	struct existing x;
 	struct arena mem;
 	int found;
@@ -797,7 +794,6 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	egress_forget(container);
 	journal_forget(container);
 	rulebook_forget(container);
-	home = xasprintf("berth-home-%s", container);
 	home_note_use(home);
 	session_forget(container);
 	if (agents_unbind(container, h->at.info.id, e))

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from oracle_trees import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
 
 BERTH, TMPDIR = os.environ["BERTH"], os.environ["TMPDIR"]
-GENERATED = 120 if SHORT else 20000 if SOAK else 1500
+GENERATED = 120 if SHORT else 20000 if SOAK else 300
 ROOT = os.geteuid() == 0
 numbers = itertools.count()
 YEAR = 31556952

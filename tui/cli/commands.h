@@ -401,12 +401,11 @@ static const struct cli_option config_check_options[] = {
 static const struct cli_command config_verbs[] = {
 	{"check", "FILE", 1, 1, CORE(cli_config_check), .help = "check a configuration file",
 		.about =
-			"Settings (berth.yaml), themes, benchmark suites and team files (of berth or MassGen, "
-			"whose keys that mean nothing here are counted) are told apart by what is in them.  Every error that "
-			"can be found is printed with file, line and column, what was found, what was "
-			"expected and the closest known key.  For a team file it says what each definition "
-			"becomes: image, user, mounts, limits, network, isolation, and what is loosened and "
-			"why.",
+			"The file can be settings (berth.yaml), a theme, a benchmark suite, or a team file of berth "
+			"or MassGen; its keys decide which.  Every error is printed with file, line and column, what "
+			"was found, what was expected and the closest known key.  For a team file, shows what each "
+			"definition becomes: image, user, mounts, limits, network, isolation, and what is loosened "
+			"and why.",
 		.options = config_check_options, .schema = "berth.config_check/1"},
 	{0},
 };

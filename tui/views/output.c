@@ -12,7 +12,7 @@
 #include "views/list.h"
 #include "views/logs/logs.h"
 #include "views/pattern.h"
-#include "widgets/meter.h"
+#include "widgets/widgets.h"
 
 struct output {
 	struct task *task;
