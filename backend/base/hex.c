@@ -32,7 +32,7 @@ bool hex_parse(uint8_t *out, const char *digits, size_t n)
 		int high = hex_value(digits[2 * i]), low = hex_value(digits[2 * i + 1]);
 
 		bad |= high | low;
-		out[i] = (uint8_t)(high << 4 | low);
+		out[i] = (uint8_t)((unsigned)high << 4 | (unsigned)low);
 	}
 	return bad >= 0;
 }

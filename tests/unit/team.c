@@ -820,7 +820,7 @@ static void test_massgen_without_files(void **state)
 	assert_string_equal(t.ignored[4].key, "agents[2].backend.mcp_servers");
 	assert_non_null(strstr(t.ignored[4].why, "none of the others"));
 	team_release(&t);
-	refuse_team("custom_tools: {}\n", "says what to run");
+	refuse_team("custom_tools: {}\n", "defines anything to run");
 }
 
 /* A directory, younger than the one before. */

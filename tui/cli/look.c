@@ -73,7 +73,7 @@ static void break_line(struct str *out, int depth)
 /* JSON as docker prints it: a line for each member, four blanks for each level; texts and numbers as they are. */
 static void indent_json(struct str *out, const char *s, size_t n, int depth)
 {
-	bool text = false;
+	bool text = false, closes, opened;
 
 	for (size_t i = 0; i < n; i++) {
 		char c = s[i];
@@ -87,11 +87,12 @@ static void indent_json(struct str *out, const char *s, size_t n, int depth)
 		}
 		if (strchr(" \t\r\n", c))
 			continue;
-		if (c == '}' || c == ']')
+		closes = c == '}' || c == ']';
+		opened = out->len && strchr("{[", out->s[out->len - 1]);
+		if (closes)
 			depth--;
-		if ((c == '}' || c == ']') && out->len && !strchr("{[", out->s[out->len - 1]))
-			break_line(out, depth);
-		else if (out->len && strchr("{[", out->s[out->len - 1]) && c != '}' && c != ']')
+		/* An empty object or array stays on one line. */
+		if (out->len && closes != opened)
 			break_line(out, depth);
 		str_addc(out, c);
 		text = c == '"';

@@ -387,18 +387,18 @@ static int by_inode(const void *a, const void *b)
 void walk_stat(struct walk_worker *me, struct walk_dir *d, int fd, size_t from, size_t to)
 {
 	struct walk_entry *order[WALK_PIECE];
+	size_t n = to - from;
 
-	if (to - from > WALK_PIECE ||
-		!atomic_load_explicit(&me->walk->cold, memory_order_relaxed)) {
+	if (n > WALK_PIECE || !atomic_load_explicit(&me->walk->cold, memory_order_relaxed)) {
 		for (size_t i = from; i < to; i++)
 			stat_one(me, fd, &d->entries[i]);
 		return;
 	}
 	/* Inodes lie side by side on the disk, names in the order of a hash. */
-	for (size_t i = from; i < to; i++)
-		order[i - from] = &d->entries[i];
-	mem_sort(order, to - from, sizeof order[0], by_inode);
-	for (size_t i = 0; i < to - from; i++)
+	for (size_t i = 0; i < n; i++)
+		order[i] = &d->entries[from + i];
+	mem_sort(order, n, sizeof order[0], by_inode);
+	for (size_t i = 0; i < n; i++)
 		stat_one(me, fd, order[i]);
 }
 
