@@ -208,7 +208,7 @@ static int check_owners(const struct restoring *r, struct err *e)
 
 static bool has_attr(const char *attrs, size_t n, const char *name)
 {
-	for (const char *p = attrs; p < attrs + n;) {
+	for (const char *p = attrs; n && p < attrs + n;) {
 		attrs_length length;
 
 		if (strcmp(p, name) == 0)

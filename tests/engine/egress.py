@@ -207,7 +207,7 @@ def _():
 def _():
     for name in ("meta.test:80", "inner.test:80"):
         assert "no rule allows them" in refused(name, b"502")
-    assert "is unknown" in refused("nothing.wild.test:443", b"502")
+    assert "does not resolve" in refused("nothing.wild.test:443", b"502")
 
 
 @case("an address that is allowed by itself, v6, and this machine's own by its name")

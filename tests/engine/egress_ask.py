@@ -146,7 +146,7 @@ def _():
         assert s.recv(5) == b"still"
         decide(2, "deny")
         said = answer_of(again)
-        assert said.startswith("HTTP/1.1 403") and "denies" in said, said
+        assert said.startswith("HTTP/1.1 403") and "denied" in said, said
         assert s.recv(5) == b"", "and what is open to it is closed"
 
 
@@ -184,7 +184,7 @@ def _():
                   for a in ("deny", "session", "deny", "session")]
         codes = [p.wait() for p in racing]
         assert sorted(codes) == [0, 1, 1, 1], codes
-        won = ("denies" not in answer_of(s), codes.index(0) % 2 == 1)
+        won = ("denied" not in answer_of(s), codes.index(0) % 2 == 1)
         assert won[0] == won[1], won
 
 
@@ -237,7 +237,7 @@ def _():
         saved = answer_of(s)
         out = p.communicate(timeout=60)[0]
         assert p.returncode == 0 and passed.startswith("HTTP/1.1 200"), (passed, out)
-    assert "denies" in said, said
+    assert "denied" in said, said
     berth("net", "forget", ID, f"n51.ask.test:{PORT}")
     assert saved.startswith("HTTP/1.1 200"), (saved, out)
     with open("team.yaml", encoding="utf-8") as f:

@@ -33,7 +33,7 @@ check 'a filter that is none' says 2 '*--filter takes*' "$BERTH" logs -g needle 
 bounded() {
 	"$BERTH" logs -g noise -m 5 >out 2>err
 	cat out err
-	[ "$(wc -l <out)" = 5 ] && grep -q 'ended after 5 lines' err
+	[ "$(wc -l <out)" = 5 ] && grep -q 'stopped after 5 lines' err
 }
 check 'bounded' bounded
 documents() {

@@ -197,7 +197,7 @@ def _():
         assert [t["name"] for t in c.call("list_tools")["tools"]] == [f"{ID}t", f"{ID}s"]
         got = c.call("run_tool", tool=f"{ID}t", args=["word"])
         assert got["stdout"] == "got word\n" and got["exit_code"] == 3, got
-        assert "no tool" in c.fails("run_tool", tool="none")
+        assert "Unknown tool" in c.fails("run_tool", tool="none")
 
 
 @case("a tool ends with the server that was killed, and that is recorded")

@@ -391,8 +391,8 @@ def _():
 
 @case("files that would let the key in, or say nothing, are refused")
 def _():
-    for kwargs, word in (({"secrets": "secrets: [MODEL],"}, "handed over"), ({"secrets": "secrets: [OTHER],"}, "handed over"),
-                         ({"secrets": f"env: {{X: '{KEY}'}},"}, "handed over"), ({"secrets": "credentials: {env: [ROUTE_KEY]},"}, "handed over"),
+    for kwargs, word in (({"secrets": "secrets: [MODEL],"}, "also passed to"), ({"secrets": "secrets: [OTHER],"}, "also passed to"),
+                         ({"secrets": f"env: {{X: '{KEY}'}},"}, "also passed to"), ({"secrets": "credentials: {env: [ROUTE_KEY]},"}, "also passed to"),
                          ({"route": {"header": "Authorization: Bearer x"}}, "not a valid header"),
                          ({"route": {"header": "Authorization: ${secret:NONE}"}}, "not declared"),
                          ({"route": {"to": "http://api.test"}}, "unencrypted"), ({"route": {"to": "https://u@api.test"}}, "user"),
@@ -442,7 +442,7 @@ def _():
     rules = {r["rule"]: r for r in json.loads(berth("net", "list", ID, "--json"))["rules"]}
     assert rules["deb.debian.org:80"]["preset"] == "debian" and rules["crates.io"]["origin"] == "session" and len(rules) == 5, rules
     write_route(allow=["preset:pyton"])
-    assert "there are python, node" in berth("up", "team.yaml", code=2)
+    assert "known presets: python, node" in berth("up", "team.yaml", code=2)
     write_route()
     berth("up", "team.yaml")
 

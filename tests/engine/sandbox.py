@@ -64,7 +64,7 @@ def _():
     write_team("runtime: runsc, secrets: [k]", "secrets: {k: {env: HOME}}\n")
     assert "supports neither secrets nor sudo" in berth("up", "team.yaml", code=2)
     write_team("runtime: runsc, sudo: true")
-    assert "no sudo" in berth("up", "team.yaml", code=2)
+    assert "neither secrets nor sudo" in berth("up", "team.yaml", code=2)
     write_team("runtime: runsc", pids=64)
     assert "pids: 64 is too low for its runtime runsc" in berth("up", "team.yaml", code=2)
     assert not [c for c in json.loads(berth("ps", "--json", "--all"))["containers"] if c["name"] == BOX]

@@ -46,7 +46,7 @@ docker rm -f "$n" >/dev/null
 check 'not on another engine' says 3 '*' "$BERTH" -H unix:///nowhere.sock undo "$n"
 ln -s "${DOCKER_HOST#unix://}" alias.sock
 check 'nor on one that only says it is the same' says 1 '*was on another engine*name that with --host*' "$BERTH" -H "unix://$PWD/alias.sock" undo "$n"
-check 'made anew' says 0 "*  $n is there again and runs*" "$BERTH" undo "$n"
+check 'made anew' says 0 "*  $n was recreated and runs*" "$BERTH" undo "$n"
 facts >after
 same() {
 	diff before after
@@ -63,7 +63,7 @@ docker network rm "$n-two" >/dev/null
 check 'what is in the way is said' says 1 "*$n-two*" "$BERTH" undo "$n"
 check 'nothing half done' bash -c '! docker inspect "$0" >/dev/null 2>&1' "$n"
 docker network create "$n-two" >/dev/null
-check 'then it is made' says 0 '*is there again*' "$BERTH" undo "$n"
+check 'then it is made' says 0 '*was recreated*' "$BERTH" undo "$n"
 facts >after
 check 'with all of it' same
 
@@ -72,7 +72,7 @@ docker stop -t 0 "$n" >/dev/null
 facts >before
 "$BERTH" clean --foreign --yes >clean.out 2>&1
 check 'removed by the plan' bash -c '! docker inspect "$0" >/dev/null 2>&1' "$n"
-check 'and undone' says 0 "*  $n is there again;*" "$BERTH" undo "$n"
+check 'and undone' says 0 "*  $n was recreated;*" "$BERTH" undo "$n"
 facts >after
 check 'stopped as it was' same
 

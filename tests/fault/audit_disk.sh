@@ -66,7 +66,7 @@ fill() {
 }
 # Done although it cannot be recorded, and said.
 unrecorded() {
-	XDG_CONFIG_HOME=$PWD/none fill && files "$@" >/dev/null && grep -q 'not in the audit log' err
+	XDG_CONFIG_HOME=$PWD/none fill && files "$@" >/dev/null && grep -qE 'not (recorded )?in the audit log' err
 }
 
 # Less than the reserve is free from the beginning.

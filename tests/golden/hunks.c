@@ -170,7 +170,7 @@ static void test_hunks_refused(void **state)
 {
 	(void)state;
 	run_take_script("key t\nkey C-u\ntype nowhere\nkey Enter\nwait nowhere is not a workspace\n"
-			"key A\nexpect It is not known yet\n",
+			"key A\nexpect The changes are not known yet\n",
 		false);
 	run_take_script(OPEN "key *\nkey A\nrefuse Apply 3 hunks\n", true);
 }

@@ -184,16 +184,16 @@ def is_fuzzy(case):
 
 
 MEANT = [
-    (said(r"is in the file \d+ times", "edit_file"), "an edit whose old text is there several times: npm changes the first, berth says where they are"),
+    (said(r"occurs \d+ times", "edit_file"), "an edit whose old text is there several times: npm changes the first, berth says where they are"),
     (said("only part of a longer word", "edit_file"), "old text that is part of a word: npm changes the word, berth refuses"),
-    (said("other blanks in front|another indentation", "edit_file"), "old lines with other blanks: berth refuses where it cannot tell how far the new ones are to be indented"),
+    (said("leading whitespace|another indentation", "edit_file"), "old lines with other blanks: berth refuses where it cannot tell how far the new ones are to be indented"),
     (lambda case, npm, berth: is_fuzzy(case) and npm[2] and berth[2] and words(npm[2]) == words(berth[2]), "old lines with other blanks: npm loses the indentation of lines, berth shifts all of them"),
     (lambda case, npm, berth: said("Could not find exact match", "edit_file")(case, npm, berth) and any(not edit["oldText"].strip() for edit in edits(case)), "old lines of other blanks alone: npm takes the first empty line, berth finds none"),
-    (said("end in different ways", "edit_file"), "lines that end differently: berth does not choose"),
+    (said("different line ends", "edit_file"), "lines that end differently: berth does not choose"),
     (said('"(oldText|edits)" is empty', "edit_file"), "npm takes an empty old text for the beginning of the file, and no edits for done"),
     (lambda case, npm, berth: case.tool == "edit_file" and b"\r\n" in case.content and npm[2] == (berth[2] or b"").replace(b"\r\n", b"\n"), "npm makes LF of all CR LF in a file, berth keeps them"),
     (lambda case, npm, berth: is_fuzzy(case) and npm[1] and not berth[1], "berth finds the last old line with its end where the file has none, and npm does not"),
-    (said("is not text|UTF-16", "edit_file", "read_text_file"), "berth does not take what holds NUL bytes for text"),
+    (said("is not a text file|UTF-16", "edit_file", "read_text_file"), "berth does not take what holds NUL bytes for text"),
     (lambda case, npm, berth: case.tool in ("edit_file", "read_text_file") and not is_utf8(case), "npm puts U+FFFD for bytes that are not UTF-8, into the file, too; berth keeps them"),
     (lambda case, npm, berth: case.tool == "read_text_file" and "tail" in case.arguments and case.content and b"\r\n" in case.content and npm[0] == (berth[0] or "").replace("\r\n", "\n"), "the last lines of a file lose their CR in npm's answer"),
     (lambda case, npm, berth: case.tool == "read_text_file" and any(case.arguments.get(key, 1) < 1 or case.arguments.get(key, 1) % 1 for key in ("head", "tail")), "npm takes 0 lines for all, and others than counts"),

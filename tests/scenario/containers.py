@@ -186,9 +186,9 @@ def two_lanes_of_one_agent():
             f.write(f"{name}\n{'ab' * 32}\ntwin\nFAKE:ENGN:0001\n5e55\n")
     try:
         done = berth("exec", "twin", "--", "true")
-        assert done.code == 125 and b"twin is ambiguous: use  " in done.err, done.err
+        assert done.code == 125 and b"twin is ambiguous: use " in done.err, done.err
         assert b"left" in done.err and b"right" in done.err, done.err
-        berth("net", "list", "twin").fails_with(2, "twin means two containers", "left", "right")
+        berth("net", "list", "twin").fails_with(2, "twin is ambiguous", "left", "right")
     finally:
         for path in files:
             os.unlink(path)

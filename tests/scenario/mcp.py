@@ -552,7 +552,7 @@ custom_tools:
     for agent, own, other in (("one", ["all", "ones"], "twos"), ("two", ["all", "twos"], "ones")):
         with Client("tools.yaml", agent=agent) as c:
             assert [t["name"] for t in c.call("list_tools")["tools"]] == own
-            assert "no tool" in c.fails("run_tool", tool=other)
+            assert "Unknown tool" in c.fails("run_tool", tool=other)
             assert "at most 5 s" in c.fails("run_tool", tool="all", timeout=6)
 
 
@@ -625,7 +625,7 @@ def _():
     assert [(a["items"], a["manifest"]) for a in acts[-2:]] == [(21, digest)] * 2, acts[-2:]
     assert "target" not in acts[-1]["params"]["paths"]
     with Client("team.yaml") as c:
-        assert "does not name 1" in c.fails("expose_port", port=1)
+        assert "does not list 1" in c.fails("expose_port", port=1)
     refused = recorded("port.open")
     assert [(a["outcome"], a["phase"], a["params"]["tool"]) for a in refused] == [("refused", "event", "expose_port")], refused
     assert subprocess.run([BERTH, "audit", "verify"], capture_output=True, check=False).returncode == 0

@@ -135,7 +135,7 @@ def _():
         with c.news:
             assert c.news.wait_for(lambda: set(waiting) & set(c.answers), PATIENCE)
         [full] = set(waiting) & set(c.answers)
-        assert "too much" in c.wait(full)["result"]["structuredContent"]["message"]
+        assert "Too many requests" in c.wait(full)["result"]["structuredContent"]["message"]
         c.server.kill()
         while any(x["held"] for x in p.news()["asked"]):
             pass
@@ -147,7 +147,7 @@ def _():
         with Person() as p:
             n = c.begin("tools/call", name="request_egress", arguments={"host": "gone.test", "reason": "x"})
             p.see("gone.test")
-        assert "not answered" in c.wait(n)["result"]["structuredContent"]["message"]
+        assert "did not answer" in c.wait(n)["result"]["structuredContent"]["message"]
         with Person():
             got = c.call("request_egress", host="late.test", reason="x")
             assert not got["allowed"] and got["verdict"] == "no answer", got

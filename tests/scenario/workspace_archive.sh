@@ -28,7 +28,7 @@ check 'the archive is there, for nobody else' test "$(stat -c %a "$tree/archives
 check 'it is listed' says 0 'task *fix *7 files*' "$BERTH" workspace archives
 check 'as JSON' fits workspace_archives "$BERTH" workspace archives --json
 check 'any tar reads it' grep -qx files/deep/a <(tar --zstd -tf "$tree/archives/tasks/fix.tar.zst")
-check 'who looks for it is told' says 1 '*fix is archived: `berth workspace unarchive fix` brings it back.' "$BERTH" workspace diff fix fix@start
+check 'who looks for it is told' says 1 '*fix is archived: `berth workspace unarchive fix` restores it.' "$BERTH" workspace diff fix fix@start
 check 'show tells what is in it' says 0 '*archive*7 files*unarchive tasks/fix*' "$BERTH" workspace show fix
 check 'as JSON' fits workspace "$BERTH" workspace show --json tasks/fix
 check 'it is sound, as are its checkpoints' says 0 'start: sound*archives/tasks/fix: sound' "$BERTH" workspace verify fix
@@ -82,7 +82,7 @@ fi
 "$BERTH" workspace create project site >out
 "$BERTH" workspace mark other 'done' >out
 "$BERTH" workspace mark fix failed >out
-check 'which, must be said' says 2 '*clean --due*' "$BERTH" workspace clean
+check 'which, must be said' says 2 '*use --due*' "$BERTH" workspace clean
 check 'what would be done' says 0 'tasks/other  done * ago: would be archived' "$BERTH" workspace clean --due --dry-run
 check 'nothing was' test -e "$tree/tasks/other"
 check 'not in read-only mode' says 1 '*read-only*' "$BERTH" --read-only workspace clean --due

@@ -47,7 +47,7 @@ END
 check 'not while another one does' held
 
 check 'what is due ends, by its settings' console --settings mine.yaml <<'END'
-wait Workspaces kept long enough: 1 archived, 1 removed.
+wait Expired workspaces: 1 archived, 1 removed.
 key 0
 wait 1 workspace
 END
