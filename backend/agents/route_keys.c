@@ -128,7 +128,7 @@ static int find_inside(const struct agent_def *a, const struct secret_values *ha
 			NULL;
 	return found
 		? err_set(e, ERR_CONFIG,
-			  "the key of %s is also passed to %s as a secret, a variable or in its env_file; a route's key must stay outside.",
+			  "the key of %s is also passed to %s as a secret, a variable or in its env_file; it must stay outside the container.",
 			  k->what, a->id)
 		: 0;
 }

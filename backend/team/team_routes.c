@@ -222,7 +222,7 @@ static bool secret_clashes(const struct team *t, const struct agent_def *a, cons
 			what);
 	else if (is_handed_over(t, a, key))
 		snprintf(buf, cap,
-			"the secret %.64s of %s is also passed to %.48s; a route's key must stay outside: remove it from the agent.",
+			"the secret %.64s of %s is also passed to %.48s; it must stay outside: remove it from the agent.",
 			secret, what, a->id);
 	else
 		return false;

@@ -290,7 +290,7 @@ def _():
                             ({"proxy": good, "login": "NOBODY"}, "secret NOBODY of the upstream proxy is not declared"), ([good], "expected")):
         said = up(upstream, code=2)
         assert words in said and "pass" not in said, (upstream, said)
-    assert "handed over" in up({"proxy": good, "login": "LOGIN"}, code=2, options="secrets: [LOGIN],")
+    assert "also passed to" in up({"proxy": good, "login": "LOGIN"}, code=2, options="secrets: [LOGIN],")
     said = up({"proxy": good, "login": "SHELL_LOGIN"}, code=2, UPSTREAM_LOGIN="no-colon-in-it")
     assert "must have the form USER:PASSWORD" in said and "no-colon" not in said, said
 
