@@ -446,7 +446,8 @@ class Kind:
 
     def differing(self, inputs):
         bad, meant = [], []
-        for i, (other, berth) in enumerate(self.judge(inputs)):
+        self.judged = self.judge(inputs)
+        for i, (other, berth) in enumerate(self.judged):
             if berth != other:
                 (meant if berth == self.meant(other) else bad).append(i)
         return bad, meant
@@ -454,11 +455,15 @@ class Kind:
     def report(self, inputs):
         inputs = [nodes for nodes in inputs if self.fit(nodes)]
         bad, meant = self.differing(inputs)
+        judged = self.judged
         print(f"note oracle copying, {self.name}: {len(inputs)} inputs, {len(inputs) - len(bad) - len(meant)} agree, {len(meant)} differ as they are meant to, {len(bad)} otherwise",
               flush=True)
         for i in bad[:SHOWN]:
             small = shrink(inputs[i], lambda nodes: [nodes for nodes in smaller(nodes) if self.fit(nodes)], lambda options: self.differing(options)[0])
-            (other, berth), = self.judge([small])
+            # What does not differ a second time is shown as it was.
+            if not self.differing([small])[0]:
+                small, self.judged = inputs[i], [judged[i]]
+            (other, berth), = self.judged
             other = self.meant(other)
             for path in sorted({*other, *berth}):
                 a, b = other.get(path), berth.get(path)
