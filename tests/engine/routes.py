@@ -396,7 +396,7 @@ def _():
                          ({"route": {"header": "Authorization: Bearer x"}}, "not a valid header"),
                          ({"route": {"header": "Authorization: ${secret:NONE}"}}, "not declared"),
                          ({"route": {"to": "http://api.test"}}, "unencrypted"), ({"route": {"to": "https://u@api.test"}}, "user"),
-                         ({"route": {"to": "https://api.test/v1"}}, "without a path"), ({"route": {"allow": ["GET v1"]}}, "METHOD /path"),
+                         ({"route": {"to": "https://api.test/v1"}}, "must not have a path"), ({"route": {"allow": ["GET v1"]}}, "METHOD /path"),
                          ({"route": {"allow": ["GET /v1/../x"]}}, "METHOD /path"), ({"route": {"env": ["a b"]}}, "variable")):
         write_route(**kwargs)
         got = berth("up", "team.yaml", code=2)

@@ -29,7 +29,7 @@ static int open_look(struct look *l, const struct cli *c, const struct settings 
 	l->b = cli_backend(
 		c, c->command->name, &l->policy, strcmp(c->command->name, "events") != 0, e);
 	if (l->b)
-		l->s = cli_wait(l->b, false, e);
+		l->s = cli_wait_early(l->b, false, &l->early, e);
 	return l->s ? cli_chosen(c, l->s, l->chosen, e) : -1;
 }
 
@@ -38,6 +38,9 @@ static void close_look(struct look *l)
 	snapshot_unref(l->s);
 	if (l->b)
 		backend_stop(l->b);
+	for (size_t i = 0; i < l->early.n; i++)
+		event_free(l->early.event[i]);
+	free(l->early.event);
 	free(l->chosen);
 	arena_release(&l->mem);
 }
@@ -234,25 +237,31 @@ static const struct cli_filter event_filters[] = {{"type", FIT_WHOLE, event_type
 	{"event", FIT_ACTION, NULL, event_action}, {"name", FIT_REGEX, NULL, event_name},
 	{"id", FIT_PREFIX, NULL, event_id}, {0}};
 
-/* Those of the containers named, or all. */
+/* Of the containers named, or all.  false: standard output is closed. */
+static bool print_if_meant(const struct look *l, const struct engine_event *v)
+{
+	bool meant = !l->c->argc;
+
+	for (int i = 0; i < l->c->argc; i++)
+		meant |= !strcmp(l->chosen[i]->id, v->id);
+	if (!meant || !cli_fits_filters(l->c, event_filters, v))
+		return true;
+	print_engine_event(l, v);
+	return !fflush(stdout) && !ferror(stdout);
+}
+
 static int print_events(struct look *l, struct err *e)
 {
 	struct event *ev;
+	bool open = true;
 
-	while ((ev = cli_answer(l->b, 0, e))) {
-		const struct engine_event *v = &ev->engine_event;
-		bool meant = !l->c->argc && ev->kind == EV_ENGINE;
-
-		for (int i = 0; i < l->c->argc && ev->kind == EV_ENGINE; i++)
-			meant |= !strcmp(l->chosen[i]->id, v->id);
-		meant = meant && cli_fits_filters(l->c, event_filters, v);
-		if (meant)
-			print_engine_event(l, v);
+	for (size_t i = 0; i < l->early.n && open; i++)
+		open = print_if_meant(l, &l->early.event[i]->engine_event);
+	while (open && (ev = cli_answer(l->b, 0, e))) {
+		open = print_if_meant(l, &ev->engine_event);
 		event_free(ev);
-		if (meant && (fflush(stdout) || ferror(stdout)))
-			return cli_finish();
 	}
-	return e->kind == ERR_CANCELLED ? 0 : -1;
+	return !open ? cli_finish() : e->kind == ERR_CANCELLED ? 0 : -1;
 }
 
 int cli_look(const struct cli *c, const struct settings *s,

@@ -13,6 +13,7 @@ struct look {
 	struct backend *b;
 	const struct snapshot *s;
 	const struct container **chosen; /* those that are named */
+	struct cli_early early;          /* what the engine reported before they were known */
 };
 
 int cli_look(const struct cli *c, const struct settings *s,

@@ -12,6 +12,7 @@
 #include <berth/clock.h>
 #include <berth/when.h>
 #include <berth/file.h>
+#include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/runtime.h>
 #include <berth/str.h>
@@ -116,7 +117,7 @@ struct event *cli_answer(struct backend *b, uint64_t id, struct err *e)
 }
 
 /* A failure with `once` is final and comes as an event. */
-static int drain_events(struct backend *b, struct err *e)
+static int drain_events(struct backend *b, struct cli_early *early, struct err *e)
 {
 	struct event *ev;
 	int rc = 0;
@@ -124,7 +125,13 @@ static int drain_events(struct backend *b, struct err *e)
 	while ((ev = backend_next(b))) {
 		if (rc == 0 && ev->kind == EV_NOTICE && ev->err.kind != ERR_NONE)
 			rc = err_copy(e, &ev->err);
-		event_free(ev);
+		if (early && ev->kind == EV_ENGINE) {
+			early->event = mem_grow(
+				early->event, &early->cap, early->n + 1, sizeof *early->event);
+			early->event[early->n++] = ev;
+		} else {
+			event_free(ev);
+		}
 	}
 	return rc;
 }
@@ -141,6 +148,12 @@ static bool hosts_settled(const struct snapshot *s)
 
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 {
+	return cli_wait_early(b, stats, NULL, e);
+}
+
+const struct snapshot *cli_wait_early(
+	struct backend *b, bool stats, struct cli_early *early, struct err *e)
+{
 	int64_t begun = clock_mono_ns(), listed = 0;
 	int64_t late = begun + RUNTIME_LATE_MS * INT64_C(1000000);
 	struct pollfd fd = {.fd = backend_fd(b), .events = POLLIN};
@@ -149,7 +162,7 @@ const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
 		const struct snapshot *s;
 		int64_t now = clock_mono_ns(), end;
 
-		if (drain_events(b, e) < 0)
+		if (drain_events(b, early, e) < 0)
 			return NULL;
 		s = backend_snapshot(b);
 		if (hosts_settled(s) && !listed)

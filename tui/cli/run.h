@@ -33,6 +33,14 @@ struct event *cli_answer(struct backend *b, uint64_t id, struct err *e);
 /* Wait until the containers are listed, and then (`stats`) until all have rates, but not for ever.
  * A reference of the caller's, or NULL. */
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e);
+/* What the engine reported until then, oldest first: the caller's. */
+struct cli_early {
+	struct event **event;
+	size_t n, cap;
+};
+/* As cli_wait; early NULL: these events are dropped. */
+const struct snapshot *cli_wait_early(
+	struct backend *b, bool stats, struct cli_early *early, struct err *e);
 
 bool cli_pause(int ms); /* false: a signal that ends came */
 /* The containers that the operands name, each by its id, its name, the beginning of its id or its agent: ret has room
