@@ -521,6 +521,22 @@ static unsigned count_descriptors(const char *of)
 	return n;
 }
 
+/* The fewest of many looks, or no more than `enough`: the init closes a command's connection after it has reported the end. */
+static unsigned count_least_descriptors(const char *of, unsigned enough)
+{
+	const struct timespec pause = {0, 5000000};
+	unsigned least = count_descriptors(of);
+
+	for (int i = 0; i < 400 && least > enough && (enough || i < 40); i++) {
+		unsigned n;
+
+		nanosleep(&pause, NULL);
+		n = count_descriptors(of);
+		least = n < least ? n : least;
+	}
+	return least;
+}
+
 /* A sanitizer keeps what is freed; then it looks for leaks itself. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -561,7 +577,7 @@ static void test_commands_leave_nothing(void **state)
 		release_output(&o);
 	}
 	ours = count_descriptors(self);
-	theirs = count_descriptors(guest);
+	theirs = count_least_descriptors(guest, 0);
 	mine = resident_kb(self);
 	its = resident_kb(guest);
 	for (unsigned i = 0; i < total; i++) {
@@ -572,7 +588,7 @@ static void test_commands_leave_nothing(void **state)
 		release_output(&o);
 	}
 	assert_int_equal(count_descriptors(self), ours);
-	assert_int_equal(count_descriptors(guest), theirs);
+	assert_int_equal(count_least_descriptors(guest, theirs), theirs);
 	if ((!SANITIZED && resident_kb(self) > mine + 2048) || resident_kb(guest) > its + 512)
 		fail_msg("memory grew: ours %ld to %ld kB, the guest's %ld to %ld kB", mine,
 			resident_kb(self), its, resident_kb(guest));
