@@ -8,15 +8,16 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from oracle_trees import SHORT, SHOWN, SOAK, on_own_mount, shrink  # noqa: E402
+
 BERTH, TMPDIR = os.environ["BERTH"], os.environ["TMPDIR"]
 PLACE = os.path.join(TMPDIR, "trees")
 # The short tier has a few hundred, else there are some thousands; always the same ones.
-GENERATED = 300 if os.environ.get("BERTH_TEST_CHANGED") else 30000 if os.environ.get("BERTH_SOAK") else 2000
+GENERATED = 300 if SHORT else 30000 if SOAK else 2000
 NAMES = 14  # at most, of a generated tree
 BATCH = 1000
 TOPS = 10  # of the generated ones lie also at the top of a repository, where paths have no directory in front
-SHOWN = 5  # differences that are made small and printed
-ROUNDS = 60
 
 # Where berth is meant to differ: lines of rules, and why. A tree on which the programs differ is accepted only if they agree
 # once these lines are gone.
@@ -246,27 +247,21 @@ def differing(trees):
     return bad, [i for i in numbers if i not in bad]
 
 
-def shrink(tree):
+def shrink_tree(tree):
     (git, berth), = judge([tree])
     for name in sorted(git ^ berth, key=len):  # one name is enough, mostly
         alone = Tree(tree.rules, [name])
         if differing([alone])[0]:
             tree = alone
             break
-    for _ in range(ROUNDS):
-        options = list(smaller(tree))
-        bad, _ = differing(options)
-        if not bad:
-            break
-        tree = options[bad[0]]
-    return tree
+    return shrink(tree, smaller, lambda trees: differing(trees)[0])
 
 
 def report(what, trees):
     bad, meant = differing(trees)
     print(f"note oracle ignore, {what}: {len(trees)} inputs, {len(trees) - len(bad) - len(meant)} as git, {len(meant)} differ as they are meant to, {len(bad)} otherwise")
     for i in bad[:SHOWN]:
-        tree = shrink(trees[i])
+        tree = shrink_tree(trees[i])
         (git, berth), = judge([tree])
         print(f"# number {i}: {tree.rules}: git lists {sorted(git)}, berth {sorted(berth)}")
     print("not ok" if bad else "ok", f"{what} rule files ignore what git ignores")
@@ -282,14 +277,6 @@ def report_at_top(trees):
             print(f"# {tree.rules}: git alone lists {sorted(git - berth)}, berth alone {sorted(berth - git)}")
     print("not ok" if bad else "ok", "at the top of a repository, too")
     return bool(bad)
-
-
-def on_own_mount():
-    """The trees lie in memory where that may be: tens of thousands of files take a disk in use a minute."""
-    if os.environ.get("OWN_MOUNTS"):
-        subprocess.run(["mount", "-t", "tmpfs", "trees", TMPDIR], stderr=subprocess.DEVNULL, check=False, timeout=60)
-    elif subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False, timeout=60).returncode == 0:
-        os.execvpe("unshare", ["unshare", "--mount", *sys.argv], {**os.environ, "OWN_MOUNTS": "1"})
 
 
 def main():

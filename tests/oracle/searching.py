@@ -7,8 +7,11 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from oracle_trees import SHORT, SHOWN, shrink  # noqa: E402
+
 BERTH, PLACE = os.environ["BERTH"], os.path.join(os.environ["TMPDIR"], "tree")
-GENERATED = 40 if os.environ.get("BERTH_TEST_CHANGED") else 80
+GENERATED = 40 if SHORT else 80
 
 BOM = b"\xef\xbb\xbf"
 FILES = {
@@ -133,23 +136,18 @@ def compare(files, pattern, flags, others):
     return sorted(want - got), sorted(more)
 
 
-def shrink(files, pattern):
-    """The fewest files and lines that still differ."""
-    for name in list(files):
-        fewer = {other: data for other, data in files.items() if other != name}
-        make(fewer)
-        if any(compare(fewer, *pattern)):
-            files = fewer
-    for name in files:
-        lines = files[name].splitlines(keepends=True)
-        for i in reversed(range(len(lines))):
-            fewer = {**files, name: b"".join(lines[:i] + lines[i + 1:])}
-            make(fewer)
-            if any(compare(fewer, *pattern)):
-                files = fewer
-                lines = files[name].splitlines(keepends=True)
+def smaller(files):
+    """Files that lack one, or a line of one."""
+    for name, data in files.items():
+        yield {other: text for other, text in files.items() if other != name}
+        lines = data.splitlines(keepends=True)
+        for i in range(len(lines)):
+            yield {**files, name: b"".join(lines[:i] + lines[i + 1:])}
+
+
+def differs(files, pattern):
     make(files)
-    return files
+    return any(compare(files, *pattern))
 
 
 def main():
@@ -169,11 +167,11 @@ def main():
     differ = 0
     for _ in range(GENERATED):
         files, pattern = generated_files(rng), generated_pattern(rng)
-        make(files)
-        if any(compare(files, *pattern)):
+        if differs(files, pattern):
             differ += 1
-            if differ <= 5:
-                files = shrink(files, pattern)
+            if differ <= SHOWN:
+                files = shrink(files, smaller, lambda options: [i for i, files in enumerate(options) if differs(files, pattern)])
+                make(files)
                 missing, more = compare(files, *pattern)
                 print(f"# {pattern[0]!r} {pattern[1]} in {files}: only ripgrep finds {missing[:6]}, only berth {more[:6]}")
     print("not ok" if differ else "ok", "generated patterns in generated files, too")
