@@ -149,8 +149,7 @@ size_t agent_logs_next(struct agent_logs *a, bool all, const struct log_line **r
 				read_command(a, m, all);
 		}
 	}
-	if (a->nlines)
-		mem_sort(a->found, a->nlines, sizeof *a->found, compare_lines);
+	mem_sort(a->found, a->nlines, sizeof *a->found, compare_lines);
 	a->line = mem_grow(a->line, &a->lines_cap, a->nlines + 1, sizeof *a->line);
 	for (size_t i = 0; i < a->nlines; i++)
 		a->line[i] = a->found[i].line;
