@@ -76,7 +76,7 @@ static inline bool is_board_size(int64_t size, uint32_t used)
 		size >= (int64_t)(BOARD_HEADER + used * sizeof(struct slot));
 }
 
-/* Of processes that ended: away with what is no longer shown, and with the older ones where there are many. */
+/* Of processes that ended: remove some of those that are no longer shown, and the older ones where there are many. */
 void boards_tidy(void);
 
 static inline size_t slot_offset(size_t index)

@@ -18,6 +18,7 @@
 
 #include "job/board_layout.h"
 
+#define TIDY_AT_ONCE 4  /* boards that one process looks at when it ends; it leaves one at most */
 #define BOARDS_MAX 1024 /* more files than this in the folder are not ours to read */
 #define TORN_RETRIES 3
 
@@ -433,7 +434,7 @@ void boards_tidy(void)
 	char dir[PATH_MAX];
 	AUTO_FREE struct remains *all = NULL;
 	struct dirent *entry;
-	size_t n = 0, cap = 0, seen = 0;
+	size_t boards = 0, skip = 0, most = BOARDS_MAX, n = 0, cap = 0, seen = 0;
 	int folder = open_folder(dir, sizeof dir, NULL);
 	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
 
@@ -442,13 +443,22 @@ void boards_tidy(void)
 			close(folder);
 		return;
 	}
-	while (seen < BOARDS_MAX && (entry = readdir(listing)) != NULL) {
+	while (boards <= BOARDS_KEPT && (entry = readdir(listing)) != NULL)
+		boards += is_board(entry->d_name);
+	/* Each command ends with this: a few of them, and others each time. */
+	if (boards <= BOARDS_KEPT) {
+		most = TIDY_AT_ONCE;
+		skip = boards > most ? (size_t)getpid() * most % (boards - most + 1) : 0;
+	}
+	rewinddir(listing);
+	while (seen < most && (entry = readdir(listing)) != NULL) {
+		bool board = is_board(entry->d_name) && strlen(entry->d_name) < sizeof all->name,
+		     skipped = board && skip > 0;
 		struct board_header h;
 		AUTO_CLOSE int fd =
-			is_board(entry->d_name) && strlen(entry->d_name) < sizeof all->name
-			? open_board(folder, entry->d_name, O_RDWR, &h)
-			: -1;
+			board && !skipped ? open_board(folder, entry->d_name, O_RDWR, &h) : -1;
 
+		skip -= skipped;
 		seen += fd >= 0;
 		if (fd < 0 || is_owner_alive(fd) || !keep_dead(folder, entry->d_name, fd, &h))
 			continue;

@@ -262,6 +262,31 @@ static void test_remains_go(void **state)
 	assert_int_equal(files_left(), 0);
 }
 
+/* However many there are, the end of a process looks at a few; in the end they all go. */
+static void test_few_at_once(void **state)
+{
+	enum { MANY = 20, FEW = 4 };
+	struct board *b;
+
+	(void)state;
+	clock_freeze(100000000000, 1700000000000);
+	for (int i = 0; i < MANY; i++) {
+		AUTO_FREE char *old = NULL,
+			       *to = xasprintf("%s/berth/jobs/%d-1.board", top, 100000 + i);
+
+		b = board_open("test", NULL);
+		old = xstrdup(board_path(getpid()));
+		job_end(job_new(b, "scan", "me", "files", true), JOB_FAILED, "It failed.");
+		board_close(b);
+		assert_int_equal(rename(old, to), 0);
+	}
+	clock_advance(601000000000);
+	for (int left = MANY - FEW; left >= 0; left -= FEW) {
+		boards_tidy();
+		assert_int_equal(files_left(), left);
+	}
+}
+
 /* A job that took no time is seen where a process of berth had it done, and not otherwise. */
 static void test_asked_for(void **state)
 {
@@ -705,6 +730,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_ended_stays, remove_boards),
 		cmocka_unit_test_teardown(test_many_remains, remove_boards),
 		cmocka_unit_test_teardown(test_remains_go, remove_boards),
+		cmocka_unit_test_teardown(test_few_at_once, remove_boards),
 		cmocka_unit_test_teardown(test_asked_for, remove_boards),
 		cmocka_unit_test_teardown(test_counting, remove_boards),
 		cmocka_unit_test_teardown(test_single_item, remove_boards),
