@@ -2,7 +2,9 @@
 #include "cli/files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -13,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <berth/beneath.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/record.h>
@@ -166,6 +169,32 @@ static bool is_in_sight(const char *rest, const char *path)
 	return rest && !strcmp(rest, path);
 }
 
+/* Names alone, with one slash between two: no start at the top, no "." and no "..". */
+static bool is_plain(const char *path)
+{
+	for (const char *end;; path = end + 1) {
+		size_t n;
+
+		end = strchrnul(path, '/');
+		n = (size_t)(end - path);
+		if (!n || (n <= 2 && !strncmp(path, "..", n)))
+			return false;
+		if (!*end)
+			return true;
+	}
+}
+
+/* The same, found by one system call where it is there; `through`: also its end is not a link. */
+static bool is_in_plain_sight(const char *path, bool through)
+{
+	AUTO_CLOSE int fd = is_plain(path)
+		? beneath_try(
+			  AT_FDCWD, path, O_PATH | (through ? 0 : O_NOFOLLOW), RESOLVE_NO_SYMLINKS)
+		: -1;
+
+	return fd >= 0;
+}
+
 /* The directory above. */
 static void go_up(char *dir)
 {
@@ -191,14 +220,18 @@ struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t
 	const char **ret_near, struct err *e)
 {
 	const char *root = cli_value(x->c, "root"), **place;
-	AUTO_FREE char *here = getcwd(NULL, 0);
+	AUTO_FREE char *here = NULL;
 	bool inside = true, named = true;
 	char *dir;
 
 	if (ret_near)
 		*ret_near = NULL;
-	if (root || !here)
+	for (size_t i = 0; !root && i < n && inside; i++)
+		inside = is_in_plain_sight(path[i], through);
+	here = root || inside ? NULL : getcwd(NULL, 0);
+	if (!here)
 		return open_named_root(x, root ? root : ".", e);
+	inside = true;
 	place = arena_array(&x->mem, n, sizeof *place);
 	for (size_t i = 0; i < n; i++) {
 		AUTO_FREE char *at = place_of(path[i], through);
