@@ -89,7 +89,7 @@ static void test_delete_task(void **state)
 	tree_text("c/file", "x");
 	play_script("empty",
 		"size 80 24\nkey :\ntype delete 'c/a b' c/file\nkey Enter\n"
-		"expect Delete 2 files\nexpect on this machine\nexpect /c/a b \n"
+		"expect Delete 2 files\nexpect on this machine\nexpect 1 byte in all\nexpect /c/a b \n"
 		"expect /c/file \nrefuse everything in them\nkey Esc\n"
 		"key :\ntype delete -r c\nkey Enter\nexpect Delete a file or tree\n"
 		"expect deleted with everything in them\nrefuse   -r\nkey Esc\n"

@@ -184,7 +184,7 @@ key :
 type delete -r doom
 key Enter
 wait $PWD/doom
-expect 2 files and 3 directories, 6 in all.
+expect 2 files and 3 directories, 6 bytes in all.
 expect cannot be undone
 key Esc
 wait nothing was done
@@ -192,7 +192,7 @@ key :
 type delete --root doom a/f g none
 key Enter
 wait $PWD/doom/a/f
-expect 2 files and 0 directories, 6 in all.  1 not found.
+expect 2 files and 0 directories, 6 bytes in all.  1 not found.
 key Esc
 wait nothing was done
 END

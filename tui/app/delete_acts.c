@@ -190,7 +190,7 @@ void delete_ask(struct app *a, const char *line)
 
 static void open_dialog(struct app *a, const struct doomed *d)
 {
-	char files[FORMAT_MAX * 2], dirs[FORMAT_MAX * 2], bytes[FORMAT_MAX], missing[64] = "";
+	char files[FORMAT_MAX * 2], dirs[FORMAT_MAX * 2], bytes[FORMAT_MAX * 2], missing[64] = "";
 	AUTO_FREE char *title = NULL, *effect = NULL;
 	struct dialog_ask ask = {.where = "on this machine",
 		.verb = "Delete",
@@ -209,7 +209,9 @@ static void open_dialog(struct app *a, const struct doomed *d)
 		d->n == 1 ? d->path[0] : "", d->n == 1 ? "\n" : "", d->more ? "At least " : "",
 		format_counted(files, d->files, "file", "files"),
 		format_counted(dirs, d->dirs, "directory", "directories"),
-		format_bytes(bytes, d->bytes), missing,
+		d->bytes < 1000 ? format_counted(bytes, d->bytes, "byte", "bytes")
+				: format_bytes(bytes, d->bytes),
+		missing,
 		d->whole          ? "Directories are deleted with everything in them.\n"
 			: d->dirs ? "Without -r a directory is not deleted.\n"
 				  : "");

@@ -247,7 +247,7 @@ static void draw_verdict(const struct audit_state *s, struct canvas *c, int x, i
 
 static void draw_audit_head(const struct audit_state *s, struct canvas *c, struct area a)
 {
-	char n[FORMAT_MAX];
+	char n[FORMAT_MAX * 2];
 	int x = a.x + 1;
 
 	if (*s->unrecorded) {
@@ -255,8 +255,9 @@ static void draw_audit_head(const struct audit_state *s, struct canvas *c, struc
 		return;
 	}
 	if (s->rows.has_head)
-		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s records  ",
-			format_count(n, s->rows.head.seq + 1 - s->rows.head.first));
+		x += canvas_printf(c, x, a.y, a.w, STYLE(STRONG), "%s  ",
+			format_counted(
+				n, s->rows.head.seq + 1 - s->rows.head.first, "record", "records"));
 	if (s->rows.has_head && a.w >= 100 && !s->rows.checkpoints)
 		x += canvas_text(c, x, a.y, a.w, STYLE(DIM), "without checkpoints (e)  ");
 	if (s->rows.has_head)
