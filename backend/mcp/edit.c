@@ -9,6 +9,8 @@
 #include <xxhash.h>
 
 #include <berth/mem.h>
+#include <berth/regex.h>
+#include <berth/text.h>
 
 #define SHOWN 8          /* places that an error names */
 #define LOOK_EVERY 65536 /* steps between two looks whether to give up */
@@ -27,6 +29,7 @@ struct places {
 	size_t inside; /* the line of one within a longer word, counted from 1; 0: none */
 	size_t near;   /* of one with the same words, indented in another way */
 	size_t work;
+	struct regex *joined; /* made when it is needed first */
 };
 
 static void add_place(struct places *p, struct place at)
@@ -52,15 +55,36 @@ static int check_work(const struct edit_request *q, struct places *p, size_t com
 
 /* -- as it is ---------------------------------------------------------------------------------------- */
 
+/* Two characters of one word: letters, digits or _, or anything and its accent.  These scripts have no blanks between words. */
+#define UNSPACED "[\\p{Han}\\p{Hiragana}\\p{Katakana}\\p{Thai}\\p{Lao}\\p{Khmer}\\p{Myanmar}]"
+#define JOINED "\\A(?:(?!" UNSPACED ")\\w(?!" UNSPACED ")\\w|\\S\\p{M})"
+
 static bool is_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* Does the boundary between a[-1] and a[0] lie inside a word? */
-static bool splits_word(const struct edit_request *q, const char *at)
+/* Does the boundary between a[-1] and a[0] lie inside a word?  Bytes that are not UTF-8 count as letters. */
+static bool splits_word(const struct edit_request *q, struct places *p, const char *at)
 {
-	return at > q->text && at < q->text + q->text_n && is_word(at[-1]) && is_word(*at);
+	const char *end = q->text + q->text_n, *left = at - 1;
+	char why[REGEX_WHY_MAX];
+	uint32_t before, after;
+	size_t n;
+
+	if (at == q->text || at == end)
+		return false;
+	if ((unsigned char)at[-1] < 0x80 && (unsigned char)*at < 0x80)
+		return is_word(at[-1]) && is_word(*at);
+	while (left > q->text && at - left < 4 && ((unsigned char)*left & 0xC0) == 0x80)
+		left--;
+	n = utf8_next(at, (size_t)(end - at), &after);
+	if (left + utf8_next(left, (size_t)(end - left), &before) != at || before == TEXT_BAD ||
+		after == TEXT_BAD)
+		return is_word(at[-1]) && is_word(*at);
+	if (!p->joined)
+		p->joined = regex_new(JOINED, 0, why);
+	return p->joined && regex_find(p->joined, left, (size_t)(at - left) + n, 0, NULL, NULL) > 0;
 }
 
 static int find_plain(const struct edit_request *q, struct places *p, struct err *e)
@@ -72,8 +96,7 @@ static int find_plain(const struct edit_request *q, struct places *p, struct err
 		for (const char *nl; (nl = memchr(counted, '\n', (size_t)(at - counted)));
 			counted = nl + 1)
 			line++;
-		if ((is_word(q->old[0]) && splits_word(q, at)) ||
-			(is_word(q->old[q->old_n - 1]) && splits_word(q, at + q->old_n)))
+		if (splits_word(q, p, at) || splits_word(q, p, at + q->old_n))
 			p->inside = p->inside ? p->inside : line + 1;
 		else
 			add_place(p,
@@ -404,40 +427,41 @@ static int refuse_none(const struct edit_request *q, const struct places *p, str
 }
 
 static int apply_edit(const struct edit_request *q, const struct lines *text,
-	const struct lines *old, struct str *out, struct err *e)
+	const struct lines *old, struct places *p, struct str *out, struct err *e)
 {
-	struct places p = {0};
 	struct shift x = {.n = 0};
 	int cr;
 
-	if (find_exact(q, &p, e) || (!p.n && find_lines(q, text, old, &p, &x, e)))
+	if (find_exact(q, p, e) || (!p->n && find_lines(q, text, old, p, &x, e)))
 		return -1;
-	if (!p.n)
-		return refuse_none(q, &p, e);
-	if (p.n > 1)
-		return refuse_several(&p, e);
-	cr = has_cr(text, &p.first, q->text);
+	if (!p->n)
+		return refuse_none(q, p, e);
+	if (p->n > 1)
+		return refuse_several(p, e);
+	cr = has_cr(text, &p->first, q->text);
 	if (cr < 0)
 		return err_set(e, ERR_REFUSED,
 			"the lines of \"oldText\" have different line ends (LF and CR LF): replace them one at a time. Nothing "
 			"was changed.");
 	if (x.uniform && !x.said_n && !x.had_n)
 		x.n = 0; /* nothing to shift */
-	str_add(out, q->text, p.first.from);
+	str_add(out, q->text, p->first.from);
 	if (put_new(q, &x, cr, out, e))
 		return -1;
-	str_add(out, q->text + p.first.to, q->text_n - p.first.to);
+	str_add(out, q->text + p->first.to, q->text_n - p->first.to);
 	return 0;
 }
 
 int edit_apply(const struct edit_request *q, struct str *out, struct err *e)
 {
 	struct lines text = {0}, old = {0};
+	struct places p = {0};
 	int rc;
 
 	split_lines(q->text, q->text_n, &text);
 	split_lines(q->old, q->old_n, &old);
-	rc = apply_edit(q, &text, &old, out, e);
+	rc = apply_edit(q, &text, &old, &p, out, e);
+	regex_free(p.joined);
 	free(text.at);
 	free(old.at);
 	return rc;

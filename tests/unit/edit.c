@@ -39,6 +39,17 @@ static void test_good(void **state)
 		{"import os\nimport osmium\n", "import os", "import sys",
 			"import sys\nimport osmium\n"},
 		{"x = \xc3\xa4\n", "\xc3\xa4", "b", "x = b\n"},
+		/* what is not a letter ends a word: a byte order mark, quotes, a dash, a blank, an emoji */
+		{"\xef\xbb\xbfusing A;\n", "using A", "using B", "\xef\xbb\xbfusing B;\n"},
+		{"\xef\xbb\xbfusing A;\nb\n", "using A;\nb\n", "x\n", "\xef\xbb\xbfx\n"},
+		{"\xe2\x80\x9chello\xe2\x80\x9d", "hello", "hi", "\xe2\x80\x9chi\xe2\x80\x9d"},
+		{"x\xe2\x80\x94y", "y", "z", "x\xe2\x80\x94z"},
+		{"x\xc2\xa0y", "y", "z", "x\xc2\xa0z"},
+		{"\xf0\x9f\x8e\x89over", "over", "now", "\xf0\x9f\x8e\x89now"},
+		/* scripts without blanks have no words that could be told */
+		{"\xe4\xbd\xa0\xe5\xa5\xbd\xe4\xb8\x96\xe7\x95\x8c", "\xe4\xb8\x96\xe7\x95\x8c",
+			"x", "\xe4\xbd\xa0\xe5\xa5\xbdx"},
+		{"v2\xe3\x81\xa7\xe3\x81\x99", "v2", "v3", "v3\xe3\x81\xa7\xe3\x81\x99"},
 		/* the file's line ends stay: of one line, and of several */
 		{"a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n"},
 		{"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"},
@@ -94,6 +105,10 @@ static void test_refused(void **state)
 		{"import osmium\n", "import os", "import sys", ERR_NOT_FOUND,
 			"longer word in line 1"},
 		{"reimport os\n", "import os", "import sys", ERR_NOT_FOUND, "longer word"},
+		{"caf\xc3\xa9s\n", "caf\xc3\xa9", "x", ERR_NOT_FOUND, "longer word"},
+		{"\xd0\xb4\xd0\xb0\xd0\xb4", "\xd0\xb4\xd0\xb0", "x", ERR_NOT_FOUND, "longer word"},
+		{"cafe\xcc\x81\n", "cafe", "x", ERR_NOT_FOUND, "longer word"},
+		{"caf\xe9s\n", "caf", "x", ERR_NOT_FOUND, "longer word"},
 		/* blanks that contradict each other, or cannot be told from those of the old lines */
 		{"if a:\n    b\n      c\n", "if a:\nb\nc", "x", ERR_NOT_FOUND,
 			"leading whitespace"},
