@@ -1,4 +1,6 @@
 /* tasks.c - file jobs started from the console: words, output as it comes, hits, dialogs. */
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -37,6 +40,40 @@ static void test_words(void **state)
 		memcpy(many + i, "a ", 2);
 	many[sizeof many - 1] = '\0';
 	assert_int_equal(task_words(many, words, &e), -1);
+}
+
+/* It closes what it prints to, and ends when it is told to: that is told, too, and not only seen by who looks. */
+static void test_end_is_told(void **state)
+{
+	const char *const argv[] = {/* task_start starts what lies beside this program */
+		"../../../../../../../../../../../../../../../../bin/sh", "-c",
+		"echo some; exec >&- 2>&-; read line <gate; exit 3", NULL};
+	struct err e = ERR_INIT;
+	struct pollfd p = {.events = POLLIN};
+	struct task *t;
+	int gate;
+
+	(void)state;
+	assert_int_equal(mkfifo("gate", 0600), 0);
+	t = task_start("ends later", argv, &e);
+	assert_non_null(t);
+	while (t->fd >= 0) {
+		p.fd = task_fd(t);
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		task_read(t);
+	}
+	assert_string_equal(t->text.s, "some\n");
+	p.fd = task_fd(t);
+	assert_true(p.fd >= 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+	gate = open("gate", O_WRONLY | O_CLOEXEC);
+	assert_true(gate >= 0);
+	close(gate);
+	assert_int_equal(poll(&p, 1, 60000), 1);
+	assert_true(task_read(t));
+	assert_true(task_ended(t));
+	assert_int_equal(t->code, 3);
+	task_unref(t);
 }
 
 /* A hit leads to its line; the page below it is there again. */
@@ -173,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_end_is_told),
 		cmocka_unit_test(test_search_task),
 		cmocka_unit_test(test_transform_task),
 		cmocka_unit_test(test_delete_task),

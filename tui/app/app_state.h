@@ -212,7 +212,8 @@ void tasks_ask_about(
 void tasks_confirmed(struct app *a);
 void tasks_view_asked(struct app *a, bool confirmed); /* ASK_VIEW_TASK was answered */
 void tasks_pulse(struct app *a);                      /* what they printed, and which ended */
-size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX]); /* those that may print more */
+size_t tasks_poll(
+	struct app *a, struct pollfd fds[TASKS_MAX]); /* what they print, and that they end */
 void tasks_release(struct app *a);
 
 /* delete_acts.c */

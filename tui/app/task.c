@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,8 +60,10 @@ static int spawn_task(struct task *t, const char *const *argv, int out, struct e
 	if (runtime_program(argv[0], path, e) < 0)
 		return -1;
 	rc = spawn_start(&p, &t->pid);
-	if (rc == 0)
+	if (rc == 0) {
+		t->end = pidfd_open(t->pid, 0);
 		return 0;
+	}
 	t->pid = 0;
 	return err_sys(e, rc, "cannot start %s", path);
 }
@@ -77,6 +80,7 @@ struct task *task_start(const char *title, const char *const *argv, struct err *
 	t = xcalloc(1, sizeof *t);
 	t->users = 1;
 	t->fd = ends[0];
+	t->end = -1;
 	str_init(&t->text);
 	snprintf(t->title, sizeof t->title, "%s", title);
 	fcntl(t->fd, F_SETFL, O_NONBLOCK);
@@ -89,6 +93,11 @@ struct task *task_start(const char *title, const char *const *argv, struct err *
 bool task_ended(const struct task *t)
 {
 	return t->pid == 0 && t->fd < 0;
+}
+
+int task_fd(const struct task *t)
+{
+	return t->fd >= 0 ? t->fd : t->end;
 }
 
 bool task_read(struct task *t)
@@ -138,6 +147,8 @@ void task_unref(struct task *t)
 	task_stop(t);
 	if (t->fd >= 0)
 		close(t->fd);
+	if (t->end >= 0)
+		close(t->end);
 	str_release(&t->text);
 	free(t->line);
 	free(t);

@@ -24,6 +24,7 @@ struct task {
 	char title[160]; /* "search main src" */
 	pid_t pid;       /* 0: it ended */
 	int fd;          /* of what it prints, both streams; -1: all of it came */
+	int end;         /* a pidfd: it may close what it prints to, and end later */
 	int code;        /* when it ended; 128 + the signal */
 	bool cut;        /* it printed more than is kept */
 	bool preview; /* of a change that is asked about when it ended, with the words of `line` */
@@ -41,7 +42,8 @@ int task_words(char *line, const char *words[TASK_WORDS_MAX], struct err *e);
 
 /* argv[0] is the program, which lies beside this one; NULL ends it. */
 struct task *task_start(const char *title, const char *const *argv, struct err *e);
-bool task_read(struct task *t); /* what there is now; true: something came, or it ended */
+int task_fd(const struct task *t); /* readable when task_read has something to tell */
+bool task_read(struct task *t);    /* what there is now; true: something came, or it ended */
 bool task_ended(const struct task *t);
 void task_stop(struct task *t); /* as C-c would */
 struct task *task_ref(struct task *t);

@@ -386,8 +386,8 @@ size_t tasks_poll(struct app *a, struct pollfd fds[TASKS_MAX])
 	size_t n = 0;
 
 	for (size_t i = 0; i < TASKS_MAX; i++)
-		if (a->task[i] && a->task[i]->fd >= 0)
-			fds[n++] = (struct pollfd){.fd = a->task[i]->fd, .events = POLLIN};
+		if (a->task[i])
+			fds[n++] = (struct pollfd){.fd = task_fd(a->task[i]), .events = POLLIN};
 	return n;
 }
 
