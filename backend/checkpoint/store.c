@@ -115,6 +115,19 @@ void store_unlock(struct checkpoint_store *s)
 		flock(s->fd, LOCK_UN);
 }
 
+int checkpoint_turn(struct checkpoint_store *s, struct err *e)
+{
+	while (flock(s->checkpoints, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return err_sys(e, errno, "cannot lock the checkpoints in %.400s", s->name);
+	return 0;
+}
+
+void checkpoint_turn_end(struct checkpoint_store *s)
+{
+	flock(s->checkpoints, LOCK_UN);
+}
+
 int store_open_pack(struct checkpoint_store *s, uint32_t serial, int flags)
 {
 	char name[16];

@@ -2,6 +2,7 @@
  * store.h - the directory that holds checkpoints.
  *
  *   lock              held while something in here changes, or is relied on
+ *   checkpoints/      locked while one is made that may drop itself or others (checkpoint_turn)
  *   checkpoints/NAME  a manifest, there by rename when its contents are
  *   packs/SERIAL      the contents that the checkpoint of that serial was the first to have
  *   synced/NAME       empty: survives a power failure

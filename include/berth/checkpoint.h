@@ -81,6 +81,11 @@ int checkpoint_show(
 size_t checkpoint_glance(
 	int at, const char *dir, char newest[CHECKPOINT_NAME_MAX + 1], int64_t *newest_ns);
 
+/* For who makes one, looks at the others and drops some of them by what he sees: one after the other.  Nothing else
+ * waits for it; it comes before all that the making of a checkpoint waits for. */
+int checkpoint_turn(struct checkpoint_store *s, struct err *e);
+void checkpoint_turn_end(struct checkpoint_store *s);
+
 /* Takes a checkpoint away and gives back what only it needed; *freed (or NULL): bytes. */
 int checkpoint_drop(struct checkpoint_store *s, const char *name, uint64_t *freed, struct err *e);
 

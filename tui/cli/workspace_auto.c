@@ -73,6 +73,7 @@ static int find_equal(struct workspace_cli *x, char ret[CHECKPOINT_NAME_MAX + 1]
 	AUTO_FREE struct checkpoint_info *all = NULL;
 	const struct checkpoint_info *last = NULL;
 	struct checkpoint_tree *was, *is;
+	struct err why = ERR_INIT; /* a person may have dropped it by now */
 	size_t n;
 
 	if (checkpoint_list(x->store, &all, &n, e))
@@ -82,8 +83,10 @@ static int find_equal(struct workspace_cli *x, char ret[CHECKPOINT_NAME_MAX + 1]
 			last = &all[i];
 	if (!last)
 		return 0;
-	was = checkpoint_tree_of(x->store, last->name, e);
-	is = was ? checkpoint_tree_of(x->store, x->point, e) : NULL;
+	was = checkpoint_tree_of(x->store, last->name, &why);
+	if (!was)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &why);
+	is = checkpoint_tree_of(x->store, x->point, e);
 	if (is && differs_in_nothing(was, is))
 		memcpy(ret, last->name, sizeof last->name);
 	checkpoint_tree_free(was);
@@ -107,7 +110,7 @@ static int do_automatic(void *ctx, struct audit_record *r, struct err *e)
 	return *m->ret->unchanged ? checkpoint_drop(x->store, x->point, &x->freed, e) : 0;
 }
 
-/* Two of one workspace may begin within a millisecond, and have one name. */
+/* Two of one workspace may be made within a millisecond, and have one name. */
 static int make_automatic(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
 	struct workspace_auto *ret, struct err *e)
 {
@@ -148,7 +151,7 @@ static int drop_oldest(
 	for (size_t i = 0; i < n; i++)
 		automatic += is_automatic(all[i].name);
 	for (size_t i = 0; i < n && automatic > keep; i++) {
-		struct err why = ERR_INIT; /* another one that was made now may have dropped it */
+		struct err why = ERR_INIT; /* a person may have dropped it by now */
 
 		if (!is_automatic(all[i].name) || (cut && !strcmp(all[i].name, pending)))
 			continue;
@@ -166,14 +169,18 @@ int workspace_cli_auto(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 
 	struct workspace_auto *ret, struct err *e)
 {
 	long keep;
+	int rc;
 
 	if (x->c->argc > 1)
 		return err_set(e, ERR_USAGE,
 			"--auto gives the checkpoint its name; leave out \"%.40s\".",
 			x->c->argv[1]);
 	if (read_keep(cli_value(x->c, "auto"), &keep, e) || workspace_cli_enter(x, e) ||
-		make_automatic(x, name, ret, e) || drop_oldest(x, (size_t)keep, ret, e))
+		checkpoint_turn(x->store, e))
 		return -1;
+	/* Who counted one that another process then does not keep would drop too many. */
+	rc = make_automatic(x, name, ret, e) || drop_oldest(x, (size_t)keep, ret, e) ? -1 : 0;
+	checkpoint_turn_end(x->store);
 	x->point = name;
-	return 0;
+	return rc;
 }
