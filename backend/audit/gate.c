@@ -225,6 +225,13 @@ int record_act(struct recorder *by, const struct audit_record *r, const struct r
 	return result < 0 ? err_copy(e, &why) : result;
 }
 
+const char *record_agent(void)
+{
+	const char *agent = getenv(AUDIT_FOR_AGENT);
+
+	return agent && *agent ? agent : NULL;
+}
+
 void record_manifest(struct audit_record *r, size_t n, const char *const *word)
 {
 	AUTO_STR struct str all = STR_INIT;

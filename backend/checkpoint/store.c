@@ -218,6 +218,31 @@ int checkpoint_list(
 	return 0;
 }
 
+static int add_disk(const struct checkpoint_store *s, int part, uint64_t *bytes, struct err *e)
+{
+	int copy = openat(part, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	struct stat st;
+
+	if (!d) {
+		close_part(copy);
+		return err_sys(e, errno, "cannot read the checkpoint store %.400s", s->name);
+	}
+	while ((entry = readdir(d)))
+		if (fstatat(copy, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISREG(st.st_mode))
+			*bytes += (uint64_t)st.st_blocks * 512;
+	closedir(d);
+	return 0;
+}
+
+int checkpoint_disk(struct checkpoint_store *s, uint64_t *bytes, struct err *e)
+{
+	*bytes = 0;
+	return add_disk(s, s->packs, bytes, e) || add_disk(s, s->checkpoints, bytes, e) ? -1 : 0;
+}
+
 /* A manifest is written just before it gets its name, and never again. */
 size_t checkpoint_glance(
 	int at, const char *dir, char newest[CHECKPOINT_NAME_MAX + 1], int64_t *newest_ns)

@@ -76,6 +76,9 @@ int checkpoint_list(
 int checkpoint_show(
 	struct checkpoint_store *s, const char *name, struct checkpoint_info *ret, struct err *e);
 
+/* Disk space of all checkpoints of the store, as the file system counts it. */
+int checkpoint_disk(struct checkpoint_store *s, uint64_t *bytes, struct err *e);
+
 /* How many checkpoints the store `dir`, below the open directory `at`, holds, and the newest of them ("": there are
  * none) with the Unix time at which it was finished: by their names alone, for who looks at a thousand stores. */
 size_t checkpoint_glance(

@@ -64,6 +64,9 @@ int record_end(struct recording *rec, const struct err *err);
 /* One record for what was not done. */
 void record_event(struct recorder *by, const struct audit_record *r, const struct err *err);
 
+/* The agent for which this process was started by its MCP server; NULL: none. */
+const char *record_agent(void);
+
 /* SHA-256 over the words, a NUL after each. */
 void record_manifest(struct audit_record *r, size_t n, const char *const *word);
 

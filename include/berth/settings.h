@@ -119,6 +119,9 @@ struct settings {
 	uint64_t workspace_bytes;
 	int64_t workspace_files;
 	int workspace_breach; /* enum workspace_breach */
+	/* What the checkpoints of each may take before agents, and berth automatically, add none; 0: no limit. */
+	uint64_t checkpoint_bytes;
+	int64_t checkpoint_count;
 	struct arena mem;
 	const struct settings_found *found; /* of settings_check, while it reads; else NULL */
 };

@@ -537,6 +537,68 @@ def _():
     assert {"workspace.snapshot", "workspace.restore"} <= seen, seen
 
 
+@case("an agent's checkpoints have a bound: the oldest automatic ones go, then it is refused")
+def _():
+    def points():
+        done = subprocess.run([BERTH, "workspace", "checkpoints", "--json", "bound"], capture_output=True, text=True, check=True)
+        return [x["name"] for x in json.loads(done.stdout)["checkpoints"]]
+
+    def disk():
+        store = os.path.join(os.environ["XDG_DATA_HOME"], "berth/checkpoints/tasks/bound")
+        return sum(os.stat(os.path.join(at, f)).st_blocks * 512 for at, _, files in os.walk(store) for f in files)
+
+    def person(*words):
+        return subprocess.run([BERTH, "--settings", "bound.set", "workspace", *words], capture_output=True, text=True, check=False)
+
+    def limit(text):
+        with open("bound.set", "w", encoding="utf-8") as out:
+            out.write(f"workspaces: {{{text}}}\n")
+
+    place = subprocess.run([BERTH, "workspace", "create", "task", "bound"], capture_output=True, text=True, check=True).stdout.strip()
+    if os.getuid() == 0:
+        subprocess.run(["chown", "-R", "1000:1000", place], check=True)
+    with open("bound.yaml", "w", encoding="utf-8") as out:
+        out.write(f"agents:\n  one: {{image: 'box:1', workspace: {place}}}\n")
+
+    def write(n, size=1 << 20):
+        with open(os.path.join(place, "files/a"), "wb") as out:
+            out.write(os.urandom(size) + bytes([n]))
+
+    def save(**arguments):
+        """In a server of its own, for the settings count from its start on."""
+        with Client("bound.yaml", "--settings", "bound.set") as c:
+            return c.ask("tools/call", name="checkpoint", arguments=arguments)["result"]
+
+    limit("checkpoint_bytes: 4m, checkpoint_count: 1000")
+    for n in range(2):
+        write(n)
+        assert person("checkpoint", "bound", "--auto", "9").returncode == 0
+    automatic = points()
+    for n in range(8):
+        write(n)
+        got = save(checkpoint=f"own{n}")
+        assert disk() <= 4 << 20, (n, disk())
+        if got.get("isError"):
+            break
+    assert "workspaces.checkpoint_bytes" in json.dumps(got) and "berth workspace drop" in json.dumps(got), got
+    assert points() == ["own0", "own1", "own2"], points()
+    assert not set(automatic) & set(points())
+    # What an automatic one stored, and one of the agent's needs, counts still.
+    write(100)
+    refused = person("checkpoint", "bound", "--auto", "9")
+    assert refused.returncode == 4 and "checkpoint_bytes" in refused.stderr, refused
+    write(101, 100)
+    assert save(checkpoint="small").get("isError") is not True
+    limit("checkpoint_count: 4")
+    with Client("bound.yaml", "--settings", "bound.set") as c:
+        assert "checkpoint_count" in c.fails("checkpoint", checkpoint="more")
+        assert "checkpoint_count" in c.fails("restore", checkpoint="own0")
+    assert person("checkpoint", "bound", "mine").returncode == 0
+    limit("checkpoint_count: 0, checkpoint_bytes: 0")
+    assert save(checkpoint="last").get("isError") is not True
+    assert points() == ["own0", "own1", "own2", "small", "mine", "last"], points()
+
+
 @case("each agent has its own custom tools, and no more time than the tool")
 def _():
     with open("tools.yaml", "w", encoding="utf-8") as out:

@@ -150,7 +150,7 @@ static const struct cli_command workspace_verbs[] = {
 			"--cached, prints the last count and its time: a few milliseconds for a thousand "
 			"workspaces.",
 		.options = workspace_usage_options, .schema = "berth.workspace_usage/1"},
-	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork),
+	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork), .needs = NEEDS_SETTINGS,
 		.help = "create N tasks with the current contents of a workspace",
 		.about =
 			"They are named after it, with a number; each has a copy of its contents and its "
@@ -158,7 +158,7 @@ static const struct cli_command workspace_verbs[] = {
 			"apply and overlap know what each fork began with even after that is dropped.",
 		.options = workspace_options, .schema = "berth.workspace_fork/1"},
 	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
-		.help = "save the contents of a workspace",
+		.needs = NEEDS_SETTINGS, .help = "save the contents of a workspace",
 		.about =
 			"WORKSPACE is tasks/ID or projects/NAME, or the name alone where only one has it.  "
 			"Every file is saved, tracked by git or not, with mode, owner, times, links and "
@@ -246,7 +246,7 @@ static const struct cli_command workspace_verbs[] = {
 	{"drop-result", "TASK NAME", 2, 2, FILES(cli_workspace_drop_result),
 		.help = "remove a result of a task; this cannot be undone"},
 	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
-		.help = "return a workspace to a checkpoint",
+		.needs = NEEDS_SETTINGS, .help = "return a workspace to a checkpoint",
 		.about =
 			"A checkpoint of the current state is created first, so a restore can be undone; "
 			"all contents are verified before anything is changed.  The directory itself "

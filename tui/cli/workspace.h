@@ -138,6 +138,12 @@ struct workspace_auto {
 int workspace_cli_auto(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
 	struct workspace_auto *ret, struct err *e);
 
+/* What agents, and berth automatically, may save of a workspace is limited by the settings; a person is not.  Deletes
+ * the oldest automatic checkpoints until there is room for `more` others.  ERR_REFUSED: there still is not. */
+int workspace_cli_room(struct workspace_cli *x, unsigned more, struct err *e);
+/* After x->made: the same, or that one is deleted again. */
+int workspace_cli_hold(struct workspace_cli *x, struct err *e);
+
 /* What reads or writes the tree as a whole: as an act, while the containers that have it stand still. */
 int workspace_cli_still(struct workspace_cli *x, const char *why, struct err *e);
 int workspace_cli_go_on(struct workspace_cli *x, struct err *e);

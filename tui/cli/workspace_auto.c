@@ -1,9 +1,11 @@
 /* workspace_auto.c - `berth workspace checkpoint --auto`: those that nobody names, and of which the oldest go. */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
 
 #include "cli/workspace.h"
@@ -165,6 +167,84 @@ static int drop_oldest(
 	return 0;
 }
 
+/* The oldest one but that which was just made, and that of a restore that was cut short.  1: it went; 0: none can. */
+static int drop_for_room(struct workspace_cli *x, struct err *e)
+{
+	AUTO_FREE struct checkpoint_info *all = NULL;
+	const char *point = x->point;
+	char pending[CHECKPOINT_NAME_MAX + 1];
+	size_t n, i = 0;
+	bool cut;
+	int rc;
+
+	if (checkpoint_list(x->store, &all, &n, e))
+		return -1;
+	cut = checkpoint_pending(x->store, pending);
+	while (i < n &&
+		(!is_automatic(all[i].name) || !strcmp(all[i].name, x->made.name) ||
+			(cut && !strcmp(all[i].name, pending))))
+		i++;
+	if (i == n)
+		return 0;
+	x->point = all[i].name;
+	rc = workspace_cli_drop(x, e) ? -1 : 1;
+	x->point = point;
+	return rc;
+}
+
+/* 1: there is room; 0: there is not, which *e says. */
+static int measure_room(struct workspace_cli *x, unsigned more, struct err *e)
+{
+	AUTO_FREE struct checkpoint_info *all = NULL;
+	uint64_t most = x->s->checkpoint_bytes, count = (uint64_t)x->s->checkpoint_count, bytes;
+	char taken[FORMAT_MAX], limit[FORMAT_MAX];
+	size_t n;
+
+	if (checkpoint_list(x->store, &all, &n, e) || checkpoint_disk(x->store, &bytes, e))
+		return -1;
+	if ((!count || n + more <= count) && (!most || bytes + more <= most))
+		return 1;
+	if (count && n + more > count)
+		err_set(e, ERR_REFUSED,
+			"%s has %zu checkpoints, and agents may save no more than %" PRIu64
+			" (workspaces.checkpoint_count); to delete one: berth workspace drop %s NAME",
+			x->path, n, count, x->path);
+	else
+		err_set(e, ERR_REFUSED,
+			"the checkpoints of %s would take %s, and agents may save no more than %s "
+			"(workspaces.checkpoint_bytes); to delete one: berth workspace drop %s NAME",
+			x->path, format_bytes(taken, bytes), format_bytes(limit, most), x->path);
+	return 0;
+}
+
+int workspace_cli_room(struct workspace_cli *x, unsigned more, struct err *e)
+{
+	struct err full = ERR_INIT;
+	int rc;
+
+	if (!record_agent() && !cli_value(x->c, "auto"))
+		return 0;
+	while ((rc = measure_room(x, more, &full)) == 0) {
+		struct err why = ERR_INIT;
+
+		rc = drop_for_room(x, &why);
+		if (rc == 0 || (rc < 0 && why.kind != ERR_NOT_FOUND))
+			return err_copy(e, rc ? &why : &full);
+	}
+	return rc < 0 ? err_copy(e, &full) : 0;
+}
+
+int workspace_cli_hold(struct workspace_cli *x, struct err *e)
+{
+	struct err why = ERR_INIT, ignored = ERR_INIT;
+
+	if (!workspace_cli_room(x, 0, &why))
+		return 0;
+	x->point = x->made.name;
+	workspace_cli_drop(x, &ignored);
+	return err_copy(e, &why);
+}
+
 int workspace_cli_auto(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
 	struct workspace_auto *ret, struct err *e)
 {
@@ -179,7 +259,11 @@ int workspace_cli_auto(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 
 		checkpoint_turn(x->store, e))
 		return -1;
 	/* Who counted one that another process then does not keep would drop too many. */
-	rc = make_automatic(x, name, ret, e) || drop_oldest(x, (size_t)keep, ret, e) ? -1 : 0;
+	rc = workspace_cli_room(x, 1, e) || make_automatic(x, name, ret, e) ||
+			drop_oldest(x, (size_t)keep, ret, e) ||
+			(!*ret->unchanged && workspace_cli_hold(x, e))
+		? -1
+		: 0;
 	checkpoint_turn_end(x->store);
 	x->point = name;
 	return rc;

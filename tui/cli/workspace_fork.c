@@ -162,7 +162,7 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 			said);
 	f.want = (unsigned)want;
 	workspace_cli_stamp(f.point, sizeof f.point, "fork-");
-	if (workspace_cli_enter(x, e))
+	if (workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e))
 		return -1;
 	rc = record_fork(&f, e);
 	if (f.made)
@@ -173,6 +173,5 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 
 int cli_workspace_fork(const struct cli *c, const struct settings *s, struct err *e)
 {
-	(void)s;
-	return workspace_cli_run(c, fork_workspace, e);
+	return workspace_cli_run_with(c, s, fork_workspace, e);
 }

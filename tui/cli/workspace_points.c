@@ -138,8 +138,9 @@ static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1
 		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, "");
 		x->point = name;
 	}
-	return workspace_cli_enter(x, e) ||
-			workspace_cli_act(x, OP_WORKSPACE_SNAPSHOT, do_checkpoint, e)
+	return workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e) ||
+			workspace_cli_act(x, OP_WORKSPACE_SNAPSHOT, do_checkpoint, e) ||
+			workspace_cli_hold(x, e)
 		? -1
 		: 0;
 }
@@ -267,7 +268,8 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	x->point = x->c->argv[1];
 	x->stop = cli_flag(x->c, "stop");
 	workspace_cli_stamp(x->undo, sizeof x->undo, "before-");
-	if (workspace_cli_enter(x, e) || workspace_cli_act(x, OP_WORKSPACE_RESTORE, do_restore, e))
+	if (workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e) ||
+		workspace_cli_act(x, OP_WORKSPACE_RESTORE, do_restore, e))
 		return -1;
 	if (x->done.left) {
 		tell_unread_of(x, x->undo);
@@ -316,8 +318,7 @@ static int drop_checkpoint(struct workspace_cli *x, struct err *e)
 
 int cli_workspace_checkpoint(const struct cli *c, const struct settings *s, struct err *e)
 {
-	(void)s;
-	return workspace_cli_run(c, make_checkpoint, e);
+	return workspace_cli_run_with(c, s, make_checkpoint, e);
 }
 
 int cli_workspace_checkpoints(const struct cli *c, const struct settings *s, struct err *e)
@@ -328,8 +329,7 @@ int cli_workspace_checkpoints(const struct cli *c, const struct settings *s, str
 
 int cli_workspace_restore(const struct cli *c, const struct settings *s, struct err *e)
 {
-	(void)s;
-	return workspace_cli_run(c, restore_checkpoint, e);
+	return workspace_cli_run_with(c, s, restore_checkpoint, e);
 }
 
 int cli_workspace_drop(const struct cli *c, const struct settings *s, struct err *e)
