@@ -333,6 +333,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	b->listener = &listener;
 	b->once = o->once;
 	b->since_ns = o->since_ns;
+	b->until_ns = o->until_ns;
 	b->attended = o->attended;
 	b->masked = o->masked;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;

@@ -177,6 +177,7 @@ struct backend {
 	bool many; /* several are shown, be they one: each by its name, and none is waited for */
 	bool once, stopping, paused, masked;
 	int64_t since_ns; /* of events; 0: what the console shows */
+	int64_t until_ns; /* likewise; 0: open */
 	double hz;
 	char *program, *user;
 

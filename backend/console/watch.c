@@ -371,6 +371,23 @@ static void on_engine_event(void *ctx, const struct engine_event *ev)
 	backend_up(at->b, up);
 }
 
+static void first_list(struct site *at)
+{
+	uv_timer_stop(&at->watch.opening);
+	if (at->watch.up && !at->watch.listing) {
+		at->watch.listed_ns = backend_now(at->b) - LIST_GAP_NS;
+		ask_list(at);
+	}
+}
+
+static void end_of_events(struct site *at)
+{
+	struct event *up = event_new(EV_ENGINE);
+
+	up->engine_event = (struct engine_event){at->b->until_ns, "", "", "", "", ""};
+	backend_up(at->b, up);
+}
+
 static void on_events_end(void *ctx, const struct err *err)
 {
 	struct site *at = ctx;
@@ -379,17 +396,13 @@ static void on_events_end(void *ctx, const struct err *err)
 	at->watch.events = NULL;
 	if (at->b->stopping || !at->watch.up || (err && err->kind == ERR_CANCELLED))
 		return;
+	if (!err && at->b->until_ns && clock_wall_ms() * NS_PER_MS >= at->b->until_ns) {
+		first_list(at);
+		end_of_events(at);
+		return;
+	}
 	err_set(&e, ERR_UNREACHABLE, "The engine at %s closed the connection.", at->state.endpoint);
 	lose_engine(at, err ? err : &e);
-}
-
-static void first_list(struct site *at)
-{
-	uv_timer_stop(&at->watch.opening);
-	if (at->watch.up && !at->watch.listing) {
-		at->watch.listed_ns = backend_now(at->b) - LIST_GAP_NS;
-		ask_list(at);
-	}
 }
 
 static void on_opening(uv_timer_t *t)
@@ -459,14 +472,15 @@ static void take_info(struct site *at, const struct engine_info *i)
 static void open_events(struct site *at)
 {
 	struct watch *w = &at->watch;
+	int64_t until = at->b->until_ns, now = clock_wall_ms() * NS_PER_MS;
 	int64_t since = w->last_event_wall_ns ? w->last_event_wall_ns
 		: at->b->since_ns             ? at->b->since_ns
-					      : clock_wall_ms() * NS_PER_MS - HISTORY_NS;
+					      : (until && until < now ? until : now) - HISTORY_NS;
 
 	w->opened = false;
 	w->told_wall_ns = w->last_event_wall_ns;
-	w->events = engine_events(
-		at->engine, since, on_events_open, on_engine_event, on_events_end, at);
+	w->events = engine_events(at->engine, since, at->b->until_ns, on_events_open,
+		on_engine_event, on_events_end, at);
 	if (w->events && at->b->paused)
 		engine_pause(w->events, true);
 }

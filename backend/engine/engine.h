@@ -142,10 +142,10 @@ typedef void (*engine_top_fn)(
 	void *ctx, const struct process_info *p, size_t n, const struct err *err);
 struct engine_call *engine_top(struct engine *en, const char *id, engine_top_fn fn, void *ctx);
 
-/* GET /events?since=: `fn` for each event until the stream ends; `opened` when headers arrived;
+/* GET /events?since=&until= (0: open): `fn` for each event until the stream ends; `opened` when headers arrived;
  * `end` exactly once. */
 typedef void (*engine_event_fn)(void *ctx, const struct engine_event *ev);
-struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
+struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns, int64_t until_wall_ns,
 	void (*opened)(void *ctx), engine_event_fn fn, engine_done_fn end, void *ctx);
 
 /* GET /containers/ID/logs with timestamps.  `tty` as in inspect: demultiplexing depends on it,

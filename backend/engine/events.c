@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/str.h>
 
 #include "engine/call.h"
 #include "engine/parse.h"
@@ -86,7 +87,7 @@ bool parse_event(const cJSON *root, struct arena *a, struct engine_event *ev)
 
 struct events {
 	struct engine_call call;
-	int64_t since;
+	int64_t since, until; /* 0: open */
 	void (*opened)(void *ctx);
 	engine_event_fn fn;
 	engine_done_fn end;
@@ -98,12 +99,16 @@ struct events {
 static void events_start(struct engine_call *c)
 {
 	struct events *s = (struct events *)c;
-	AUTO_FREE char *target = NULL;
+	AUTO_STR struct str target = STR_INIT;
 
+	str_adds(&target, "/events");
 	if (s->since > 0)
-		target = xasprintf("/events?since=%" PRId64 ".%09" PRId64, s->since / 1000000000,
+		str_addf(&target, "?since=%" PRId64 ".%09" PRId64, s->since / 1000000000,
 			s->since % 1000000000);
-	call_send(c, "GET", target ? target : "/events", NULL, HTTP_LANE_STREAM, 0);
+	if (s->until > 0)
+		str_addf(&target, "%cuntil=%" PRId64 ".%09" PRId64, s->since > 0 ? '&' : '?',
+			s->until / 1000000000, s->until % 1000000000);
+	call_send(c, "GET", target.s, NULL, HTTP_LANE_STREAM, 0);
 }
 
 static void events_head(struct engine_call *c)
@@ -169,12 +174,13 @@ static const struct call_ops events_ops = {
 	.release = events_release,
 };
 
-struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns,
+struct engine_call *engine_events(struct engine *en, int64_t since_wall_ns, int64_t until_wall_ns,
 	void (*opened)(void *ctx), engine_event_fn fn, engine_done_fn end, void *ctx)
 {
 	struct events *s = call_new(en, &events_ops, sizeof *s, NULL);
 
 	s->since = since_wall_ns;
+	s->until = until_wall_ns;
 	s->opened = opened;
 	s->fn = fn;
 	s->end = end;

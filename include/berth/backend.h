@@ -42,7 +42,8 @@ struct backend_options {
 	bool masked; /* for a recording: no value of Env, no secret by its looks leaves the backend */
 	bool attended; /* a person sits before it, who may answer what jobs ask (CMD_JOB_ALLOW) */
 	int64_t since_ns; /* events from then on are told, Unix time; 0: those of the last ten minutes */
-	bool once;        /* for command lines: no retry, the first failure is final */
+	int64_t until_ns;            /* then an EV_ENGINE without an action ends them; 0: open */
+	bool once;                   /* for command lines: no retry, the first failure is final */
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */

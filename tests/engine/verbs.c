@@ -652,7 +652,7 @@ static void test_verb_events(void **state)
 
 	(void)state;
 	memset(&happened, 0, sizeof happened);
-	c = engine_events(en, 0, on_opened, on_verb_event, on_verb_done, NULL);
+	c = engine_events(en, 0, 0, on_opened, on_verb_event, on_verb_done, NULL);
 	run_loop_until(&happened.opened, 1);
 	start_container("events", "exit 3", "");
 	run_loop_until(&happened.dies, 1);
@@ -666,7 +666,7 @@ static void test_verb_events(void **state)
 	expect_end(ERR_CANCELLED);
 	/* the past, again */
 	memset(&happened, 0, sizeof happened);
-	c = engine_events(en, begin, on_opened, on_verb_event, on_verb_done, NULL);
+	c = engine_events(en, begin, 0, on_opened, on_verb_event, on_verb_done, NULL);
 	run_loop_until(&happened.destroys, 1);
 	assert_int_equal(happened.dies, 1);
 	engine_cancel(c);
@@ -970,7 +970,7 @@ static void cancel_all_calls(int turns)
 		case 4: calls[i] = engine_stats(en, made, on_stats, NULL); break;
 		case 5: calls[i] = engine_top(en, made, on_verb_top, NULL); break;
 		case 6:
-			calls[i] = engine_events(en, 0, NULL, on_verb_event, on_verb_done, NULL);
+			calls[i] = engine_events(en, 0, 0, NULL, on_verb_event, on_verb_done, NULL);
 			break;
 		case 7:
 			calls[i] = engine_logs(en, made, false, true, (struct log_span){.tail = 0},
@@ -1023,7 +1023,7 @@ static void test_close(void **state)
 		engine_stats(en, made, on_stats, NULL);
 		engine_logs(en, made, false, true, (struct log_span){.tail = -1}, ignore_log,
 			on_verb_done, NULL);
-		engine_events(en, 0, NULL, on_verb_event, on_verb_done, NULL);
+		engine_events(en, 0, 0, NULL, on_verb_event, on_verb_done, NULL);
 		if (i % 4 == 0)
 			open_tty(en, made, sh, 1, 80, 24);
 		if (i == 10)

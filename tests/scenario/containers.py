@@ -371,6 +371,65 @@ def events_where_they_fit():
 
 
 @case
+def one_language_of_formats():
+    """Of ps, stats, top, inspect and events: blanks, json, tabs, a table; what is unknown names what there is."""
+    rows = [{"name": "web", "labels": {"com.example.team": "one two", "a.b": "x", "a.b.c": "y", "quote": 'say "so"'}}, {"name": "a-longer-name"}]
+    with Fake(containers=rows) as fake:
+        for verb in (["ps"], ["stats", "--no-stream"]):
+            assert berth(*verb, "--format", "{{ .Name }}\\t{{json .State}}", fake=fake).out == b'a-longer-name\t"running"\nweb\t"running"\n'
+            assert berth(*verb, "--format", "table {{.Name}}\\t{{.State}} {{.Agent}}", fake=fake).out == \
+                b"NAME            STATE AGENT\na-longer-name   running -\nweb             running -\n"
+            assert berth(*verb, "--format", "table", fake=fake).out.startswith(b"NAME ")
+        assert berth("top", "web", "--format", "{{.PID}} {{.User}} {{.Command}}", fake=fake).out == b"4242 1000 /bin/sh /demo/idle.sh\n"
+        assert berth("top", "web", "--format", "table {{.PID}}\\t{{.Command}}", fake=fake).out == b"PID    COMMAND\n4242   /bin/sh /demo/idle.sh\n"
+
+        def inspect(text, *names):
+            done = berth("inspect", "-f", text, *(names or ("web",)), fake=fake)
+            assert done.code == 0, (text, done.err)
+            return done.out.decode()
+        assert inspect("{{.State.Status}} {{.Name}}", "web", "a-longer-name") == "running /web\nrunning /a-longer-name\n"
+        assert inspect("{{.State.Running}} {{.HostConfig.NanoCpus}} {{.HostConfig.Binds}} {{json .HostConfig.Binds}}") == "true 1000000000 - null\n"
+        assert inspect("{{.Config.Labels.com.example.team}}|{{.Config.Labels.a.b}}|{{.Config.Labels.a.b.c}}") == "one two|x|y\n"
+        assert inspect("{{.Config.Labels.quote}} {{json .Config.Labels.quote}}") == 'say "so" "say \\"so\\""\n'
+        assert inspect("{{.Config.Env.0}}{{json .Config.Cmd}}{{.HostConfig.Binds.nothing}}") == 'PATH=/bin["/demo/idle.sh"]-\n'
+        assert json.loads(inspect("{{json .}}"))["Name"] == "/web" and json.loads(inspect("{{json .State}}"))["Status"] == "running"
+        assert berth("inspect", "--format", "json", "web", fake=fake).out == berth("inspect", "web", fake=fake).out
+
+        event = ["events", "--since", "2020-01-01", "--until", "1s", "--format"]
+        assert berth("stop", "--foreign", "web", fake=fake).code == 0
+        now = time.time()
+        wait_for(lambda: time.time() > now + 1.1, "the clock stands")
+        assert berth(*event, "{{.Type}} {{.Action}} {{json .Name}}", fake=fake).out == \
+            b'container kill "web"\ncontainer die "web"\ncontainer stop "web"\n'
+        first = berth(*event, "json", fake=fake).out.splitlines()[0]
+        assert json.loads(first)["action"] == "kill", first
+        stamp = berth(*event, "{{.Time}} {{.TimeNano}} {{.ID}}", "-f", "event=die", fake=fake).out.split()
+        assert stamp[1].startswith(stamp[0]) and len(stamp[1]) == 19 and len(stamp[2]) == 64, stamp
+
+        for verb in (["ps"], ["stats"], ["top", "web"], ["inspect", "web"], event[:-1]):
+            refused = {"{{.Nothing}}": "--format has no field {{.Nothing}}, only .", "{{.Name": "without }}", "Name": "text with fields such as",
+                       "": "text with fields", "{{Name}}": "takes fields such as", "{{if .Name}}": "takes fields such as", "{{json}}": "takes fields such as"}
+            for text, why in refused.items():
+                berth(*verb, "--format", text, fake=fake).fails_with(2, why)
+        berth("inspect", "-f", "{{.State.Nothing}}", "web", fake=fake).fails_with(2, "{{.State.Nothing}}", ".Status, .Running")
+
+
+@case
+def events_until():
+    with Fake(containers=[{"name": "web"}]) as fake:
+        assert berth("stop", "--foreign", "web", fake=fake).code == 0
+        until = str(time.time() + 1)
+        done = berth("events", "--until", until, "--format", "{{.Action}}", fake=fake)
+        assert (done.code, done.out, done.err) == (0, b"kill\ndie\nstop\n", b"") and time.time() > float(until), done.out
+        assert any(f"until={until.split('.', maxsplit=1)[0]}." in r for r in fake.requests()), fake.requests()
+        for span in (["--until", "1h"], ["--since", "3h", "--until", "2h"]):
+            done = berth("events", *span, fake=fake)
+            assert (done.code, done.out, done.err) == (0, b"", b""), done.err
+        berth("events", "--since", "1h", "--until", "2h", fake=fake).fails_with(2, "--since is after --until")
+        berth("events", "--until", "then", fake=fake).fails_with(2, "then")
+
+
+@case
 def hostile_text_is_neutralised():
     with Fake(containers=[{"name": h} for h in HOSTILE]) as fake:
         result = berth("ps", "--format", "{{.Name}}", fake=fake)

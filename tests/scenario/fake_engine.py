@@ -352,6 +352,10 @@ class Handler(socketserver.BaseRequestHandler):
                 c["state"] = body.get("state", c["state"])
         elif path == "/_fake/emit":
             engine.emit(body["action"], engine.find(body["name"]))
+        elif path == "/_fake/event":  # as it is
+            with engine.lock:
+                engine.events.append(body)
+                engine.happened.notify_all()
         elif path == "/_fake/events":
             names = itertools.cycle(list(engine.containers.values()))
             for n in range(body["count"]):
@@ -470,15 +474,19 @@ class Handler(socketserver.BaseRequestHandler):
     def events(self, engine, query):
         send = self.stream("application/json")
         sent = 0
-        since = float(query.get("since", "inf"))
+        since, until = float(query.get("since", "inf")), float(query.get("until", "inf"))
         with engine.lock:
             sent = len(engine.events)
-            old = [e for e in engine.events if e["timeNano"] / 1e9 >= since]
+            old = [e for e in engine.events if e.get("timeNano", since) / 1e9 >= since or "timeNano" not in e]
         for event in old:
-            send(json.dumps(event).encode("utf-8", "surrogateescape") + b"\n")
+            if event.get("timeNano", 0) / 1e9 <= until:
+                send(json.dumps(event).encode("utf-8", "surrogateescape") + b"\n")
         while True:
+            if time.time() > until:
+                self.request.sendall(b"0\r\n\r\n")
+                return True
             with engine.lock:
-                engine.happened.wait_for(lambda: len(engine.events) > sent, timeout=1)
+                engine.happened.wait_for(lambda: len(engine.events) > sent, timeout=min(1, max(0.01, until - time.time())))
                 fresh, sent = engine.events[sent:], len(engine.events)
             if fresh:
                 send(b"".join(json.dumps(e).encode("utf-8", "surrogateescape") + b"\n" for e in fresh))

@@ -49,7 +49,8 @@ static const struct cli_option ps_options[] = {
 	{'q', "quiet", NULL, "print ids only"},
 	{'f', "filter", "KEY=VALUE",
 		"only rows that match: id, name (an expression), agent, state, health, image, project, host; repeatable"},
-	{0, "format", "FORMAT", "table, json, or text with fields such as {{.Name}}"},
+	{0, "format", "FORMAT",
+		"table, json, or text with fields such as {{.Name}}; \"table TEXT\" aligns it"},
 	JSON,
 	{0},
 };
@@ -57,7 +58,17 @@ static const struct cli_option ps_options[] = {
 static const struct cli_option stats_options[] = {
 	ALL_HOSTS,
 	{0, "no-stream", NULL, "print them once"},
-	{0, "format", "FORMAT", "lines of your own with {{.Name}} {{.CPU}} ..., as of ps"},
+	{0, "format", "FORMAT", "table, or text with fields such as {{.Name}} {{.CPU}}, as of ps"},
+	{0},
+};
+
+static const struct cli_option inspect_options[] = {
+	{'f', "format", "FORMAT", "json, or text with fields such as {{.State.Status}}"},
+	{0},
+};
+
+static const struct cli_option top_options[] = {
+	{0, "format", "FORMAT", "table, or text with fields such as {{.PID}} {{.Command}}"},
 	{0},
 };
 
@@ -136,6 +147,9 @@ static const struct cli_option history_options[] = {
 static const struct cli_option events_options[] = {
 	{'f', "filter", "KEY=VALUE", "only events that match: type, event, name, id; repeatable"},
 	{0, "since", "WHEN", "from then on, as far as the engine remembers (default 10m)"},
+	{0, "until", "WHEN", "not after; then it ends"},
+	{0, "format", "FORMAT",
+		"json, or text with fields such as {{.Type}} {{.Action}} {{.Name}}"},
 	{0, "json", NULL, "one object per line"},
 	{0},
 };

@@ -468,12 +468,17 @@ static const struct cli_command commands[] = {
 		.options = logs_options, .schema = "berth.log_line/1"},
 	{"inspect", "CONTAINER...", 1, -1, CORE(cli_inspect),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print what the engine knows about containers, as JSON"},
+		.help = "print what the engine knows about containers, as JSON",
+		.about =
+			"--format takes the path of a member, of which names may have dots "
+			"({{.Config.Labels.com.example.team}}), and the number of an element ({{.Mounts.0.Source}}); "
+			"{{json .Mounts}} prints it as JSON.  A member that is not there is an error.",
+		.options = inspect_options},
 	{"top", "CONTAINER", 1, 1, CORE(cli_top), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the processes of a container"},
+		.help = "print the processes of a container", .options = top_options},
 	{"events", "[CONTAINER...]", 0, -1, CORE(cli_events),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print events of the engine, or of these containers, until C-c",
+		.help = "print events of the engine, or of these containers, until C-c or --until",
 		.options = events_options, .schema = "berth.event/1"},
 	{"history", "[CONTAINER]", 0, 1, CORE(cli_history),
 		.help = "print the usage and the events of a container over time",

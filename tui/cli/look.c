@@ -9,12 +9,14 @@
 #include <berth/arena.h>
 #include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/jsonr.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
 #include <berth/when.h>
 
+#include "cli/form.h"
 #include "cli/look.h"
 
 #define DEPTH_MAX 64   /* beyond it lines are not indented further */
@@ -64,6 +66,15 @@ static void print_outside(FILE *to, const char *s, size_t n)
 	fwrite(shown.s, 1, shown.len, to);
 }
 
+/* --format, but for the words that name a form of the command itself. */
+static const char *own_form(const struct cli *c)
+{
+	const char *format = cli_value(c, "format");
+
+	return format && strcmp(format, "table") != 0 && strcmp(format, "json") != 0 ? format
+										     : NULL;
+}
+
 /* --- inspect --- */
 
 static void break_line(struct str *out, int depth)
@@ -108,31 +119,127 @@ static void indent_json(struct str *out, const char *s, size_t n, int depth)
 	}
 }
 
+static int no_member(const struct json *o, const char *name, struct err *e)
+{
+	AUTO_STR struct str all = STR_INIT;
+	char shown[64];
+
+	for (const struct json *m = o->first; m && all.len < 200; m = m->next)
+		if (m->key)
+			str_addf(&all, "%s.%s", all.len ? ", " : "",
+				text_clean(shown, sizeof shown, m->key));
+	return form_no_field(name, all.len ? all.s : "what the engine reports", e);
+}
+
+/* What begins the path: a member, the one with the longest name, for those of labels have dots, or the number of an element. */
+static const struct json *step_into(const struct json *o, const char **path)
+{
+	const struct json *best = NULL;
+	size_t longest = 0, i = 0;
+
+	for (const struct json *m = o->first; m; m = m->next, i++) {
+		char number[24];
+		const char *key = m->key ? m->key : number;
+		size_t n;
+
+		snprintf(number, sizeof number, "%zu", i);
+		n = strlen(key);
+		if (n > longest && !strncmp(*path, key, n) && (!(*path)[n] || (*path)[n] == '.')) {
+			best = m;
+			longest = n;
+		}
+	}
+	*path += longest + ((*path)[longest] == '.');
+	return best;
+}
+
+/* {{.State.Status}}: row is the document. */
+static int add_member(struct str *out, const char *name, bool json, const void *row, struct err *e)
+{
+	const struct json *at = row;
+
+	for (const char *path = name; at && *path;) {
+		const struct json *next = step_into(at, &path);
+
+		if (!next && at->type == JSON_NULL)
+			break;
+		if (!next)
+			return no_member(at, name, e);
+		at = next;
+	}
+	if (!at)
+		return 0;
+	if (at->type == JSON_STRING && !json)
+		str_add(out, at->text, at->len);
+	else if (at->type == JSON_STRING)
+		jsonw_quote(out, at->text, at->len);
+	else if (at->type == JSON_NULL && !json)
+		str_addc(out, '-');
+	else
+		str_add(out, at->text, at->len);
+	return 0;
+}
+
+static struct event *inspect_one(struct look *l, int i, struct err *e)
+{
+	struct command *cmd = command_new(CMD_INSPECT);
+	struct event *ev;
+
+	cli_target_all(cmd, l->chosen + i, 1);
+	ev = cli_answer(l->b, backend_send(l->b, cmd), e);
+	if (ev && ev->err.kind) {
+		err_copy(e, &ev->err);
+		event_free(ev);
+		return NULL;
+	}
+	return ev;
+}
+
+static int add_own_inspection(
+	const struct form *form, const struct event *ev, struct str *out, struct err *e)
+{
+	struct err fault = ERR_INIT;
+	const struct json *root;
+	struct arena mem;
+	int rc;
+
+	arena_init(&mem, 1 << 16);
+	root = json_parse(&mem, ev->bytes, ev->nbytes, &fault, e);
+	rc = root ? form_line(form, root, out, e) : -1;
+	arena_release(&mem);
+	return rc;
+}
+
 static int print_inspected(struct look *l, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
+	struct form form = {
+		.text = cli_value(l->c, "format"), .no_table = true, .cell = add_member};
+	bool own = form.text && strcmp(form.text, "json") != 0;
 
 	for (int i = 0; i < l->c->argc; i++) {
-		struct command *cmd = command_new(CMD_INSPECT);
-		struct event *ev;
+		struct event *ev = inspect_one(l, i, e);
+		int rc = 0;
 
-		cli_target_all(cmd, l->chosen + i, 1);
-		ev = cli_answer(l->b, backend_send(l->b, cmd), e);
 		if (!ev)
 			return -1;
-		if (ev->err.kind) {
-			err_copy(e, &ev->err);
-			event_free(ev);
-			return -1;
+		if (own) {
+			rc = add_own_inspection(&form, ev, &text, e);
+		} else {
+			str_clear(&text);
+			str_adds(&text, "    ");
+			indent_json(&text, ev->bytes, ev->nbytes, 1);
+			fputs(i ? ",\n" : "[\n", stdout);
+			print_outside(stdout, text.s, text.len);
 		}
-		str_clear(&text);
-		str_adds(&text, "    ");
-		indent_json(&text, ev->bytes, ev->nbytes, 1);
-		fputs(i ? ",\n" : "[\n", stdout);
-		print_outside(stdout, text.s, text.len);
 		event_free(ev);
+		if (rc)
+			return -1;
 	}
-	puts("\n]");
+	if (own)
+		print_outside(stdout, text.s, text.len);
+	else
+		puts("\n]");
 	return cli_finish();
 }
 
@@ -154,9 +261,51 @@ static void print_process_table(const struct detail *d)
 	}
 }
 
+static int add_process_field(
+	struct str *out, const char *name, bool json, const void *row, struct err *e)
+{
+	static const char *const names[] = {
+		"PID", "User", "State", "CPU", "Memory", "Time", "Command", NULL};
+	const struct process_info *p = row;
+	char text[FORM_CELL_MAX] = "";
+	size_t i = 0;
+
+	while (names[i] && strcmp(names[i], name) != 0)
+		i++;
+	if (!names[i])
+		return form_no_field(
+			name, ".PID, .User, .State, .CPU, .Memory, .Time and .Command", e);
+	if (!p)
+		return 0;
+	if (i == 0)
+		snprintf(text, sizeof text, "%d", p->pid);
+	else if (i == 1 || i == 2)
+		text_clean(text, sizeof text, i == 1 ? p->user : p->state);
+	else if (i == 3 && p->cpu_percent >= 0)
+		format_percent(text, p->cpu_percent);
+	else if (i == 4)
+		format_bytes(text, p->memory_bytes);
+	else if (i == 5)
+		format_span(text, p->cpu_ms / 1000);
+	else if (i == 6)
+		text_clean(text, sizeof text, p->command);
+	return form_text(out, text, json);
+}
+
+static void print_own_processes(const struct form *form, const struct detail *d)
+{
+	AUTO_STR struct str lines = STR_INIT;
+
+	for (size_t i = 0; i < d->nprocesses; i++)
+		form_line(form, &d->processes[i], &lines, NULL);
+	form_print(form, &lines);
+}
+
 static int print_processes(struct look *l, struct err *e)
 {
 	int64_t late = clock_mono_ns() + DETAIL_MS * INT64_C(1000000);
+	struct form form = {
+		.text = own_form(l->c), .others = "table, or ", .cell = add_process_field};
 	struct command *cmd = command_new(CMD_FOCUS);
 
 	cli_target_all(cmd, l->chosen, 1);
@@ -171,7 +320,10 @@ static int print_processes(struct look *l, struct err *e)
 		s = backend_snapshot(l->b);
 		if (s->detail && !strcmp(s->detail->id, l->chosen[0]->id) &&
 			s->detail->nprocesses) {
-			print_process_table(s->detail);
+			if (form.text)
+				print_own_processes(&form, s->detail);
+			else
+				print_process_table(s->detail);
 			snapshot_unref(s);
 			return cli_finish();
 		}
@@ -185,12 +337,51 @@ static int print_processes(struct look *l, struct err *e)
 
 /* --- events --- */
 
+static int add_event_field(
+	struct str *out, const char *name, bool json, const void *row, struct err *e)
+{
+	static const char *const names[] = {
+		"At", "Time", "TimeNano", "Type", "Action", "ID", "Name", "More", NULL};
+	const struct engine_event *v = row;
+	char stamp[FORMAT_MAX], text[FORM_CELL_MAX] = "";
+	size_t i = 0;
+
+	while (names[i] && strcmp(names[i], name) != 0)
+		i++;
+	if (!names[i])
+		return form_no_field(
+			name, ".At, .Time, .TimeNano, .Type, .Action, .ID, .Name and .More", e);
+	if (!v)
+		return 0;
+	if (i == 0)
+		snprintf(text, sizeof text, "%s", format_stamp(stamp, v->wall_ns / 1000000));
+	else if (i == 1 || i == 2)
+		snprintf(text, sizeof text, "%lld",
+			(long long)(i == 1 ? v->wall_ns / 1000000000 : v->wall_ns));
+	else
+		text_clean(text, sizeof text,
+			i == 3           ? v->type
+				: i == 4 ? v->action
+				: i == 5 ? v->id
+				: i == 6 ? v->name
+					 : v->more);
+	return form_text(out, text, json);
+}
+
 static void print_engine_event(const struct look *l, const struct engine_event *v)
 {
 	char stamp[FORMAT_MAX], type[32], action[64], name[128], more[256];
+	struct form form = {.text = own_form(l->c), .no_table = true, .cell = add_event_field};
+	const char *format = cli_value(l->c, "format");
+	AUTO_STR struct str line = STR_INIT;
 	struct jsonw j;
 
-	if (!cli_flag(l->c, "json")) {
+	if (form.text) {
+		form_line(&form, v, &line, NULL);
+		fwrite(line.s, 1, line.len, stdout);
+		return;
+	}
+	if (!cli_flag(l->c, "json") && !(format && !strcmp(format, "json"))) {
 		printf("%s  %-9s %-14s %s  %s\n", format_stamp(stamp, v->wall_ns / 1000000),
 			text_clean(type, sizeof type, v->type),
 			text_clean(action, sizeof action, v->action),
@@ -242,6 +433,8 @@ static bool print_if_meant(const struct look *l, const struct engine_event *v)
 {
 	bool meant = !l->c->argc;
 
+	if (!*v->action)
+		return true;
 	for (int i = 0; i < l->c->argc; i++)
 		meant |= !strcmp(l->chosen[i]->id, v->id);
 	if (!meant || !cli_fits_filters(l->c, event_filters, v))
@@ -253,15 +446,18 @@ static bool print_if_meant(const struct look *l, const struct engine_event *v)
 static int print_events(struct look *l, struct err *e)
 {
 	struct event *ev;
-	bool open = true;
+	bool open = true, ended = false;
 
-	for (size_t i = 0; i < l->early.n && open; i++)
+	for (size_t i = 0; i < l->early.n && open; i++) {
+		ended = !*l->early.event[i]->engine_event.action;
 		open = print_if_meant(l, &l->early.event[i]->engine_event);
-	while (open && (ev = cli_answer(l->b, 0, e))) {
+	}
+	while (open && !ended && (ev = cli_answer(l->b, 0, e))) {
+		ended = !*ev->engine_event.action;
 		open = print_if_meant(l, &ev->engine_event);
 		event_free(ev);
 	}
-	return !open ? cli_finish() : e->kind == ERR_CANCELLED ? 0 : -1;
+	return !open || ended ? cli_finish() : e->kind == ERR_CANCELLED ? 0 : -1;
 }
 
 int cli_look(const struct cli *c, const struct settings *s,
@@ -276,18 +472,46 @@ int cli_look(const struct cli *c, const struct settings *s,
 
 int cli_inspect(const struct cli *c, const struct settings *s, struct err *e)
 {
+	struct form form = {.text = cli_value(c, "format"),
+		.others = "json, or ",
+		.no_table = true,
+		.cell = add_member};
+
+	if (form.text && strcmp(form.text, "json") != 0 && form_check(&form, e))
+		return -1;
 	return cli_look(c, s, print_inspected, e);
 }
 
 int cli_top(const struct cli *c, const struct settings *s, struct err *e)
 {
+	struct form form = {
+		.text = cli_value(c, "format"), .others = "table, or ", .cell = add_process_field};
+
+	if (form.text && strcmp(form.text, "table") != 0 && form_check(&form, e))
+		return -1;
 	return cli_look(c, s, print_processes, e);
+}
+
+static int check_span(const struct cli *c, struct err *e)
+{
+	const char *since = cli_value(c, "since"), *until = cli_value(c, "until");
+	int64_t now = clock_wall_ms(), from = since ? when_ns(since, now, e) : 0;
+	int64_t to = until && from >= 0 ? when_ns(until, now, e) : 0;
+
+	if (from < 0 || to < 0)
+		return -1;
+	return until && from > to ? err_set(e, ERR_USAGE, "--since is after --until.") : 0;
 }
 
 int cli_events(const struct cli *c, const struct settings *s, struct err *e)
 {
-	if (cli_check_filters(c, event_filters, e) ||
-		(cli_value(c, "since") && when_ns(cli_value(c, "since"), clock_wall_ms(), e) < 0))
+	struct form form = {.text = cli_value(c, "format"),
+		.others = "json, or ",
+		.no_table = true,
+		.cell = add_event_field};
+
+	if (cli_check_filters(c, event_filters, e) || check_span(c, e) ||
+		(form.text && strcmp(form.text, "json") != 0 && form_check(&form, e)))
 		return -1;
 	return cli_look(c, s, print_events, e);
 }

@@ -47,6 +47,8 @@ struct backend *cli_backend(const struct cli *c, const char *program, const stru
 	/* Of logs it is each log's. */
 	if (!strcmp(program, "events") && cli_value(c, "since"))
 		o.since_ns = when_ns(cli_value(c, "since"), clock_wall_ms(), NULL);
+	if (!strcmp(program, "events") && cli_value(c, "until"))
+		o.until_ns = when_ns(cli_value(c, "until"), clock_wall_ms(), NULL);
 	return backend_start(&o, e);
 }
 

@@ -7,6 +7,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "cli/form.h"
 #include "cli/ps.h"
 
 static bool is_listed_state(const struct container *c, bool all)
@@ -414,65 +415,38 @@ static const struct {
 	{"PIDs", cell_pids}, {"Up", cell_up}, {"Image", cell_image}, {"Ports", ps_ports},
 	{"Networks", cell_networks}, {"ExitCode", cell_exit_code}, {"Restarts", cell_restarts}};
 
-/* A line of `format`; with out NULL it is only checked. */
-static int expand_format(struct str *out, const char *format, const struct container *c,
-	const struct snapshot *s, struct err *e)
+struct ps_row {
+	const struct container *c;
+	const struct snapshot *s;
+};
+
+static int add_field(struct str *out, const char *name, bool json, const void *row, struct err *e)
 {
-	for (const char *p = format; *p;) {
-		const char *end = !strncmp(p, "{{", 2) ? strstr(p, "}}") : NULL;
-		char cell[PS_CELL_MAX] = "", name[32];
-		size_t i = 0;
+	const struct ps_row *r = row;
+	char cell[PS_CELL_MAX] = "";
 
-		if (!end) {
-			bool tab = p[0] == '\\' && p[1] == 't', line = p[0] == '\\' && p[1] == 'n';
-
-			if (out)
-				str_addc(out, tab ? '\t' : line ? '\n' : *p);
-			p += 1 + (tab || line);
+	for (size_t i = 0; i < COUNT(fields); i++) {
+		if (strcmp(name, fields[i].name) != 0)
 			continue;
-		}
-		snprintf(name, sizeof name, "%.*s", (int)(end - p - 2), p + 2);
-		for (i = 0; i < COUNT(fields); i++)
-			if (name[0] == '.' && !strcmp(name + 1, fields[i].name))
-				break;
-		if (i == COUNT(fields))
-			return err_set(e, ERR_USAGE,
-				"--format has no field {{%s}}: .ID, .Name, .Host, .Agent, .State, .CPU, .Memory, .Limit, "
-				".RX, .TX, .PIDs, .Up, .Image, .Ports, .Networks, .ExitCode and .Restarts.",
-				name);
-		if (out) {
-			fields[i].cell(cell, c, s);
-			str_adds(out, *cell ? cell : "-");
-		}
-		p = end + 2;
+		if (r)
+			fields[i].cell(cell, r->c, r->s);
+		return form_text(out, cell, json);
 	}
-	return 0;
-}
-
-/* A format without a field is a typing mistake: every line would be the same. */
-static int check_format(const char *format, struct err *e)
-{
-	return strstr(format, "{{")
-		? expand_format(NULL, format, NULL, NULL, e)
-		: err_set(e, ERR_USAGE,
-			  "--format takes table, json, or text with fields such as "
-			  "{{.Name}}, not \"%.60s\".",
-			  format);
+	return form_no_field(name,
+		".ID, .Name, .Host, .Agent, .State, .CPU, .Memory, .Limit, .RX, .TX, .PIDs, .Up, .Image, "
+		".Ports, .Networks, .ExitCode and .Restarts",
+		e);
 }
 
 static int print_own_lines(const struct cli *c, const struct snapshot *s,
-	const struct asked_for *asked, const char *format)
+	const struct asked_for *asked, const struct form *form)
 {
-	AUTO_STR struct str line = STR_INIT;
+	AUTO_STR struct str lines = STR_INIT;
 
-	for (size_t i = 0; i < s->ncontainers; i++) {
-		if (!is_row(c, asked, &s->containers[i]))
-			continue;
-		str_clear(&line);
-		expand_format(&line, format, &s->containers[i], s, NULL);
-		fwrite(line.s, 1, line.len, stdout);
-		putchar('\n');
-	}
+	for (size_t i = 0; i < s->ncontainers; i++)
+		if (is_row(c, asked, &s->containers[i]))
+			form_line(form, &(struct ps_row){&s->containers[i], s}, &lines, NULL);
+	form_print(form, &lines);
 	return cli_finish();
 }
 
@@ -480,13 +454,15 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 {
 	const char *format = cli_flag(c, "quiet") ? "{{.ID}}" : cli_value(c, "format");
 	bool json = cli_flag(c, "json") || (format && !strcmp(format, "json"));
+	struct form form = {.others = "table, json, or ", .cell = add_field};
 	const struct snapshot *snapshot;
 	struct backend *b;
 	int rc;
 
 	if (format && (!strcmp(format, "table") || json))
 		format = NULL;
-	if (cli_check_filters(c, cli_container_filters, e) || (format && check_format(format, e)))
+	form.text = format;
+	if (cli_check_filters(c, cli_container_filters, e) || (format && form_check(&form, e)))
 		return -1;
 	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "ps", true, e)
 				     : cli_backend(c, "ps", NULL, true, e);
@@ -500,7 +476,7 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 	else if (json)
 		rc = ps_print_json(c, snapshot);
 	else if (format)
-		rc = print_own_lines(c, snapshot, NULL, format);
+		rc = print_own_lines(c, snapshot, NULL, &form);
 	else
 		rc = print_table(c, snapshot, NULL, s->ascii == ASCII_YES);
 	/* The others are printed; that some are missing is said, and is the exit code. */
@@ -548,11 +524,15 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 	struct asked_for asked = {0};
 	bool once = cli_flag(c, "no-stream");
 	const char *format = cli_value(c, "format");
+	struct form form = {.others = "table, or ", .cell = add_field};
 	const struct snapshot *shot;
 	struct backend *b;
 	int rc;
 
-	if (format && check_format(format, e))
+	if (format && !strcmp(format, "table"))
+		format = NULL;
+	form.text = format;
+	if (format && form_check(&form, e))
 		return -1;
 	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "stats", once, e)
 				     : cli_backend(c, "stats", NULL, once, e);
@@ -565,7 +545,7 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 		/* A terminal is a page, anything else gets one table after the other. */
 		if (!once && cli_columns())
 			fputs("\033[H\033[J", stdout);
-		rc = format ? print_own_lines(c, shot, &asked, format)
+		rc = format ? print_own_lines(c, shot, &asked, &form)
 			    : print_table(c, shot, &asked, s->ascii == ASCII_YES);
 		if (once || rc || !cli_pause(1000))
 			break;
