@@ -610,18 +610,6 @@ int settings_load(const char *file, struct settings *ret, struct err *e)
 	return load_settings(file, ret, e);
 }
 
-int settings_parse(const char *name, const char *text, struct settings *ret, struct err *e)
-{
-	struct config c;
-
-	if (config_parse(name, text, strlen(text), &c, e) < 0)
-		return -1;
-	if (settings_from(&c, ret, e) == 0)
-		return 0;
-	config_release(&c);
-	return -1;
-}
-
 int settings_load_bare(const char *file, struct settings *ret, struct err *e)
 {
 	*ret = (struct settings){0};

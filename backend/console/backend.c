@@ -335,7 +335,6 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	b->since_ns = o->since_ns;
 	b->until_ns = o->until_ns;
 	b->attended = o->attended;
-	b->masked = o->masked;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
 	b->program = xstrdup(o->program ? o->program : "berth");
 	b->user = xstrdup(user_name(geteuid(), user));

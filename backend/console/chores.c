@@ -13,8 +13,6 @@
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/message.h>
-#include <berth/str.h>
-#include <berth/trace.h>
 
 /* ---- inspect */
 
@@ -24,17 +22,10 @@ struct chore {
 	char *engine, *target, *name;
 };
 
-static void take_inspected(const struct backend *b, struct event *ev, const char *json, size_t n)
+static void take_inspected(struct event *ev, const char *json, size_t n)
 {
-	AUTO_STR struct str masked = STR_INIT;
-	char *copy;
+	char *copy = arena_alloc(&ev->mem, n + 1);
 
-	if (b->masked) {
-		trace_mask_json(&masked, json, n);
-		json = masked.s;
-		n = masked.len;
-	}
-	copy = arena_alloc(&ev->mem, n + 1);
 	memcpy(copy, json, n);
 	ev->bytes = copy;
 	ev->nbytes = n;
@@ -57,7 +48,7 @@ static void on_inspected(void *ctx, const struct engine_container *ec, const cha
 	ev->target = (struct target){arena_strdup(&ev->mem, c->engine),
 		arena_strdup(&ev->mem, c->target), arena_strdup(&ev->mem, c->name)};
 	if (!err)
-		take_inspected(c->at->b, ev, json, len);
+		take_inspected(ev, json, len);
 	backend_up(c->at->b, ev);
 	free(c->engine);
 	free(c->target);

@@ -108,17 +108,14 @@ static void take_config(struct focus *f, const struct engine_container *c)
 	f->d.nconfig = p.n;
 }
 
-enum hiding { HIDE_NONE, HIDE_SECRETS, HIDE_ALL };
-
 static const struct key_value *take_pairs(
-	struct focus *f, const struct key_value *from, size_t n, enum hiding hide)
+	struct focus *f, const struct key_value *from, size_t n, bool hide_secrets)
 {
 	struct arena *a = &f->inspected;
 	struct key_value *kv = arena_array(a, n + 1, sizeof *kv);
 
 	for (size_t i = 0; i < n; i++) {
-		bool secret = hide == HIDE_ALL ||
-			(hide == HIDE_SECRETS && text_looks_secret(from[i].key));
+		bool secret = hide_secrets && text_looks_secret(from[i].key);
 
 		kv[i] = (struct key_value){copy_text(a, from[i].key),
 			secret ? SECRET_MASK : copy_text(a, from[i].value), secret};
@@ -180,9 +177,9 @@ static void on_focus_inspected(void *ctx, const struct engine_container *c, cons
 	arena_reset(&f->inspected);
 	asked_take(&f->asked, c, &f->inspected);
 	take_config(f, c);
-	f->d.env = take_pairs(f, c->env, c->nenv, f->b->masked ? HIDE_ALL : HIDE_SECRETS);
+	f->d.env = take_pairs(f, c->env, c->nenv, true);
 	f->d.nenv = c->nenv;
-	f->d.labels = take_pairs(f, c->labels, c->nlabels, f->b->masked ? HIDE_SECRETS : HIDE_NONE);
+	f->d.labels = take_pairs(f, c->labels, c->nlabels, false);
 	f->d.nlabels = c->nlabels;
 	f->d.mounts = copy_mounts(f, c);
 	f->d.nmounts = c->nmounts;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <berth/clock.h>
-#include <berth/trace.h>
 
 #include "observe/observe.h"
 
@@ -23,39 +22,6 @@ static void copy_pools(struct backend *b, struct snapshot *s, struct arena *a)
 	memcpy(pools, b->pools, b->npools * sizeof *pools);
 	s->pools = pools;
 	s->npools = b->npools;
-}
-
-static const char *veil_secret(const char *text)
-{
-	return trace_hides(text) ? "***" : text;
-}
-
-static void veil_pairs(const struct key_value *pairs, size_t n)
-{
-	struct key_value *p = (struct key_value *)(uintptr_t)pairs;
-
-	for (size_t i = 0; i < n; i++)
-		p[i].value = veil_secret(p[i].value);
-}
-
-/* What was written on a command line, and may hold a secret. */
-static void veil_snapshot(const struct snapshot *s)
-{
-	struct container *c = (struct container *)(uintptr_t)s->containers;
-	const struct detail *d = s->detail;
-	struct agent_ask *asks = (struct agent_ask *)(uintptr_t)s->asks;
-	struct process_info *p = d ? (struct process_info *)(uintptr_t)d->processes : NULL;
-
-	for (size_t i = 0; i < s->ncontainers; i++)
-		c[i].command = veil_secret(c[i].command);
-	for (size_t i = 0; i < s->nasks; i++)
-		asks[i].reason = veil_secret(asks[i].reason);
-	if (!d)
-		return;
-	veil_pairs(d->config, d->nconfig);
-	veil_pairs(d->labels, d->nlabels);
-	for (size_t i = 0; i < d->nprocesses; i++)
-		p[i].command = veil_secret(p[i].command);
 }
 
 static void count_rows(const struct model *m, struct engine_host *h)
@@ -138,8 +104,6 @@ void publish_snapshot(struct backend *b)
 		copy_detail(d, copy, a);
 		s->detail = copy;
 	}
-	if (b->masked)
-		veil_snapshot(s);
 	b->last_used = snapshot_used(s);
 	alerts_look(b, s);
 	snapshot_publish(&b->slot, s);

@@ -39,7 +39,6 @@ struct backend_options {
 	bool together; /* as several even if there is one: it has a name, and its failure is a state */
 	double hz;     /* sampling rate, 0.1 .. 10; 0: 1 */
 	bool read_only;
-	bool masked; /* for a recording: no value of Env, no secret by its looks leaves the backend */
 	bool attended; /* a person sits before it, who may answer what jobs ask (CMD_JOB_ALLOW) */
 	int64_t since_ns; /* events from then on are told, Unix time; 0: those of the last ten minutes */
 	int64_t until_ns;            /* then an EV_ENGINE without an action ends them; 0: open */

@@ -174,7 +174,7 @@ enum event_kind {
 	EV_WORKSPACES,   /* overview */
 	EV_WORKSPACE,    /* workspace */
 	EV_NET,          /* of target.name: rules, visits, newest first */
-	EV_WORKED,       /* work, back to the view that sent it; NULL in a replay */
+	EV_WORKED,       /* work, back to the view that sent it */
 	EV_HOLDINGS,     /* holdings, or err */
 	EV_CLEAN_END,    /* done, failed, freed_bytes; err: the first failure */
 };

@@ -164,8 +164,6 @@ extern const struct setting setting_command_table[]; /* of one of `commands` */
 
 /* `file` NULL: the default place.  0, or -1 and nothing to release. */
 int settings_load(const char *file, struct settings *ret, struct err *e);
-/* Of `text`, which is called `name`, over the defaults. */
-int settings_parse(const char *name, const char *text, struct settings *ret, struct err *e);
 /* Only what the file says, all else 0 or empty: enough for who needs the policy, which by default protects
  * nothing, and starts a command a moment later. */
 int settings_load_bare(const char *file, struct settings *ret, struct err *e);

@@ -1,6 +1,6 @@
 /*
- * screens.c - golden tests: every tests/golden/NAME.script drives the real console on the fixture, every NAME.rec is a
- * recorded session (`berth --record`) that is played in it, and what it dumps must equal NAME.txt.
+ * screens.c - golden tests: every tests/golden/NAME.script drives the real console on the fixture, and what it dumps must
+ * equal NAME.txt.
  *
  *   golden_screens [NAME...]            compare
  *   golden_screens --update [NAME...]   rewrite the .txt files
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/clock.h>
 #include <berth/arena.h>
@@ -22,7 +21,6 @@
 #include <berth/policy.h>
 #include <berth/settings.h>
 #include <berth/str.h>
-#include <berth/tape.h>
 #include <berth/text.h>
 
 #include "app/app.h"
@@ -91,33 +89,6 @@ static int read_settings(const char *file, struct settings *ret, struct err *e)
 	return *file ? settings_load(file, ret, e) : settings_from(NULL, ret, e);
 }
 
-/* A recording with the settings that it was made with, and no backend at all. */
-static int run_recording(struct app_options *o, const char *file, struct err *e)
-{
-	struct settings settings;
-	struct policy policy;
-	struct arena mem;
-	int code;
-
-	o->replay = tape_open(file, e);
-	if (!o->replay)
-		return -1;
-	o->read_only = tape_head_of(o->replay)->read_only;
-	if (settings_parse(file, tape_head_of(o->replay)->settings, &settings, e) < 0) {
-		tape_release(o->replay);
-		return -1;
-	}
-	arena_init(&mem, 0);
-	policy_from_settings(&policy, &settings, &mem);
-	o->settings = &settings;
-	o->policy = &policy;
-	code = app_run(o, e);
-	arena_release(&mem);
-	settings_release(&settings);
-	tape_release(o->replay);
-	return code;
-}
-
 /* The console with its own settings, whatever this machine's are. */
 static int run_console(struct app_options *o, const char *file, struct err *e)
 {
@@ -144,20 +115,18 @@ static int run_console(struct app_options *o, const char *file, struct err *e)
 static int compare_screen(const char *name, bool update)
 {
 	AUTO_FREE char *script = xasprintf("%s/tests/golden/%s.script", test_source, name);
-	AUTO_FREE char *tape = xasprintf("%s/tests/golden/%s.rec", test_source, name);
 	/* The README shows one of them. */
 	AUTO_FREE char *golden = strcmp(name, "picture") == 0
 		? xasprintf("%s/.github/console.svg", test_source)
 		: xasprintf("%s/tests/golden/%s.txt", test_source, name);
 	AUTO_FREE char *new = NULL;
-	bool played = access(tape, F_OK) == 0;
 	AUTO_STR struct str got = STR_INIT, want = STR_INIT;
 	struct app_options o = {.views = all_tabs,
 		.help = &help_view,
 		.output = &output_view,
 		.network = &network_view,
 		.pages = all_pages,
-		.script = played ? NULL : script,
+		.script = script,
 		.out = &got};
 	struct err e = ERR_INIT;
 	struct words said = {0};
@@ -168,7 +137,7 @@ static int compare_screen(const char *name, bool update)
 	read_options(script, &o, &said);
 	clock_freeze(1000000000000, WALL_MS);
 	fixture_past(said.past);
-	if ((played ? run_recording(&o, tape, &e) : run_console(&o, said.settings, &e)) < 0) {
+	if (run_console(&o, said.settings, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
@@ -200,7 +169,7 @@ static int is_screen(const struct dirent *d)
 {
 	const char *dot = strrchr(d->d_name, '.');
 
-	return dot && (strcmp(dot, ".script") == 0 || strcmp(dot, ".rec") == 0);
+	return dot && strcmp(dot, ".script") == 0;
 }
 
 static int compare_screens(bool update)

@@ -431,7 +431,7 @@ static void leave_for_context(struct app *a, const char *name)
 {
 	struct err e = ERR_INIT;
 
-	if (a->replay || !a->o->ret_context || !a->o->check_context) {
+	if (!a->o->ret_context || !a->o->check_context) {
 		app_say(a, ROLE_WARN, "Not here: start `berth --context %s`.", name);
 	} else if (a->o->check_context(name, &e) < 0) {
 		app_say(a, ROLE_WARN, "%s", e.msg);
@@ -683,7 +683,7 @@ bool action_run(struct app *a, enum action act)
 	case DO_OTHER_HALF: turn_to_other_half(a); return true;
 	case DO_PAGER:
 		a->paging = a->screen;
-		if (!a->screen && !a->replay)
+		if (!a->screen)
 			app_say(a, ROLE_WARN, "A pager needs a terminal.");
 		return true;
 	case DO_IMPORT: open_import(a); return true;

@@ -6,13 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
-#include <berth/tape.h>
 #include <berth/text.h>
 
 #include "app/app_state.h"
@@ -130,45 +128,31 @@ static int choose_theme(struct app *a, const struct screen *s, struct err *e)
 	return theme_load(name, &a->theme, e);
 }
 
-/* Where pictures go: a terminal, or what a script or a replay without a terminal dumps. */
+/* The terminal; NULL: a script draws on the canvas alone. */
 static struct screen *open_sight(struct app *a, struct err *e)
 {
-	bool terminal = isatty(STDOUT_FILENO) && !a->o->out;
-
-	if (a->o->script || (a->replay && !terminal)) {
+	if (a->o->script) {
 		a->script = script_open(a->o->script, e);
 		return NULL;
 	}
-	if (a->replay)
-		return replay_screen(a, e);
 	if (a->o->demo && !(a->script = script_open(a->o->demo, e)))
 		return NULL;
 	return a->screen = screen_open(a->mouse, e);
 }
 
-/* The size that there is, and of a replay that which there was. */
 static void open_canvas(struct app *a)
 {
-	const struct tape_head *h = a->replay ? tape_head_of(a->o->replay) : NULL;
 	bool ascii = a->o->ascii || a->settings->ascii == ASCII_YES;
-	int w = h ? h->columns : 80, rows = h ? h->rows : 24;
+	int w = 80, rows = 24;
 
 	if (a->screen) {
 		ascii |= a->settings->ascii == ASCII_AUTO && !screen_utf8(a->screen);
 		screen_size(a->screen, &w, &rows);
 	}
-	canvas_init(&a->canvas, h ? h->ascii : ascii);
+	canvas_init(&a->canvas, ascii);
 	a->canvas.blocks = a->settings->charts == CHARTS_BLOCKS ||
 		(a->settings->charts == CHARTS_AUTO && a->screen && !screen_braille(a->screen));
 	canvas_resize(&a->canvas, w, rows);
-}
-
-static int open_feed(struct app *a, struct err *e)
-{
-	if (a->o->replay)
-		return replay_open(a, e);
-	a->live = backend_snapshot(a->o->backend);
-	return 0;
 }
 
 static int app_open(struct app *a, struct err *e)
@@ -179,24 +163,18 @@ static int app_open(struct app *a, struct err *e)
 	if (a->settings->keys)
 		keymap_apply(&a->keys, &a->settings->source, a->settings->keys, key_problem, a);
 	custom_open(a);
-	if (open_feed(a, e) < 0)
-		return -1;
+	a->live = backend_snapshot(a->o->backend);
 	s = open_sight(a, e);
 	if (((!a->script || a->o->demo) && !s) || choose_theme(a, s, e) < 0)
 		return -1;
 	if (a->screen && screen_notice(a->screen) && !a->said[0])
 		app_say(a, ROLE_WARN, "%s", screen_notice(a->screen));
 	open_canvas(a);
-	if (taping_open(a, e) < 0)
-		return -1;
-	taping_begin(a);
-	tape_the_snapshot(a, a->live);
 	a->shown = snapshot_ref(a->live);
 	stack_open(a);
 	a->orphans = a->shown->orphans;
 	if (a->orphans && !a->said[0])
 		app_tell_orphans(a, a->orphans);
-	taping_end(a);
 	a->dirty = a->urgent = true;
 	return 0;
 }
@@ -205,7 +183,6 @@ static void app_close(struct app *a)
 {
 	/* The terminal first: whatever else takes time, the person has it back. */
 	screen_close(a->screen);
-	replay_leave(a);
 	if (a->o->ret_kept && a->tab)
 		stack_keep(a);
 	shell_free(a);
@@ -223,7 +200,6 @@ static void app_close(struct app *a)
 	canvas_release(&a->canvas);
 	snapshot_unref(a->live);
 	snapshot_unref(a->shown);
-	replay_close(a);
 	free(a);
 }
 
@@ -243,8 +219,6 @@ int app_run(const struct app_options *o, struct err *e)
 		code = -1;
 	else if (a->script && !a->o->demo)
 		code = script_run(a->script, a, e);
-	else if (a->replay)
-		code = replay_run(a, e);
 	else
 		run_loop(a);
 	if (code == 0)

@@ -42,11 +42,7 @@ struct app_options {
 	const struct view_ops *output; /* what a command prints; seed: its struct task */
 	const char *theme;             /* NULL: by settings and terminal */
 	const char *script;            /* file: run this instead of a terminal; NULL: interactive */
-	const char *demo;  /* file: the same, on the terminal and for a person; NULL: none */
-	struct tape *tape; /* the session is recorded on this (tape.h); NULL: it is not */
-	/* This one is played instead of asking a backend, which is NULL then; without a terminal (or with `out`) each
-	 * picture is dumped.  Nothing is started, sent or written, whatever was pressed. */
-	struct tape_reader *replay;
+	const char *demo; /* file: the same, on the terminal and for a person; NULL: none */
 	/* `:context NAME`: is there such a one, and where its name goes when the console ends for it, CONTEXT_NAME_MAX bytes;
 	 * NULL: not here. */
 	int (*check_context)(const char *name, struct err *e);
@@ -65,7 +61,6 @@ const struct snapshot *app_snapshot(struct app *a); /* the one being shown (froz
 int64_t app_now_ns(struct app *a);                  /* the time to measure ages against */
 uint64_t app_send(struct app *a, struct command *c);
 bool app_read_only(struct app *a);
-bool app_replays(struct app *a); /* nothing may be started */
 const struct settings *app_settings(struct app *a);
 const struct keymap *app_keys(struct app *a);
 /* The key of that command of the settings as text, KEY_TEXT_MAX bytes; "": none, or it is taken. */

@@ -1,7 +1,7 @@
 /*
  * app_state.h - what the app's files share.  From the bottom: stack.c (views, and what they ask),
  * acts.c and its kin (acts on containers, agents, jobs, plans), frame.c (the picture), actions.c (the
- * app's own actions), taping.c (a recording), dispatch.c (keys), feed.c (the backend), shell.c, pager.c, demo.c, replay.c, script.c, app.c
+ * app's own actions), dispatch.c (keys), feed.c (the backend), shell.c, pager.c, demo.c, script.c, app.c
  * (the loop).
  * Views see app.h only.
  */
@@ -50,9 +50,8 @@ struct app {
 	bool ring;             /* an alert asks for the bell */
 	struct screen *screen; /* NULL: a script draws on the canvas alone */
 	struct script *script;
-	struct replay *replay; /* NULL: a backend is asked */
-	struct demo *demo;     /* the script is played on the terminal now; NULL: it is not */
-	uint64_t sent;         /* id of the last command */
+	struct demo *demo; /* the script is played on the terminal now; NULL: it is not */
+	uint64_t sent;     /* id of the last command */
 
 	const struct snapshot *live, *shown; /* references; the same unless frozen */
 	bool frozen;
@@ -138,33 +137,8 @@ void app_click(struct app *a, int x, int y, bool twice);
 void app_wheel(struct app *a, int lines);
 void app_do(struct app *a, enum action act);
 
-/* taping.c */
-struct event;
-void taping_begin(struct
-	app *a); /* the clock stands until the end: what happens now is on the tape with its time */
-void taping_end(struct app *a);
-void tape_the_snapshot(struct app *a, const struct snapshot *s);
-void tape_the_event(struct app *a, struct event *ev); /* takes it, taped or not */
-#define INPUT_TAPED (INPUT_RESIZE + 1)
-extern const char *const input_words[INPUT_TAPED]; /* what each is called on a tape */
-void tape_the_input(struct app *a, const struct input *in);
-void tape_the_picture(struct app *a);
-uint64_t picture_sum(const struct canvas *c); /* never 0 */
-int taping_open(struct app *a, struct err *e);
-
-/* replay.c */
-int replay_open(
-	struct app *a, struct err *e); /* first of all; the snapshot it began with is there */
-void replay_leave(struct app *a);      /* the terminal */
-void replay_close(struct app *a);      /* last of all */
-int replay_step(struct app *a, struct err *e); /* 1: something happened; 0: that was all */
-/* What is pressed next: its text and the time since the beginning.  NULL: something else comes first. */
-const char *replay_pressed(struct app *a, char *buf, size_t cap);
-bool replay_ended(const struct app *a);
-struct screen *replay_screen(struct app *a, struct err *e);
-int replay_run(struct app *a, struct err *e); /* on that, in the time that it took */
-
 /* feed.c */
+struct event;
 void app_show_live(struct app *a);
 void app_drain(struct app *a);                        /* events and snapshots there are */
 void app_take_event(struct app *a, struct event *ev); /* takes it */
@@ -230,7 +204,6 @@ char *complete_path(
 void shell_event(struct app *a, const struct event *e);
 void shell_relay(struct app *a); /* until it ends; the app's loop stands still meanwhile */
 void shell_free(struct app *a);
-void shell_replay(struct app *a, const struct input *in); /* left, or back from it */
 
 /* demo.c */
 int demo_run(struct app *a, struct err *e); /* then the loop goes on */

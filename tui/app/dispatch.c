@@ -163,8 +163,6 @@ void app_wheel(struct app *a, int lines)
 
 void app_input(struct app *a, const struct input *in)
 {
-	taping_begin(a);
-	tape_the_input(a, in);
 	switch (in->kind) {
 	case INPUT_KEY: app_key(a, in->key); break;
 	case INPUT_PASTE: app_paste(a, in->text, in->n); break;
@@ -173,5 +171,4 @@ void app_input(struct app *a, const struct input *in)
 	case INPUT_RESIZE: app_resize(a, in->x, in->y); break;
 	default: break;
 	}
-	taping_end(a);
 }

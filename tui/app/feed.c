@@ -4,7 +4,6 @@
 #include <berth/clock.h>
 #include <berth/message.h>
 #include <berth/settings.h>
-#include <berth/tape.h>
 
 /* Events taken at one go before the terminal is looked at again. */
 #define DRAIN_NS 6000000
@@ -26,11 +25,11 @@ void app_show_live(struct app *a)
 	a->dirty = true;
 }
 
-/* A script and a replay have no terminal that could ring. */
+/* A script has no terminal that could ring. */
 static void take_alert(struct app *a, const struct event *e)
 {
 	app_say(a, ROLE_WARN, "%s", e->notice ? e->notice : "");
-	if (!a->screen || a->replay)
+	if (!a->screen)
 		return;
 	a->ring |= e->alert_bell;
 	if (e->alert_notify)
@@ -62,10 +61,8 @@ static void take_event(struct app *a, const struct event *e)
 
 void app_take_event(struct app *a, struct event *ev)
 {
-	taping_begin(a);
 	take_event(a, ev);
-	tape_the_event(a, ev);
-	taping_end(a);
+	event_free(ev);
 }
 
 void app_take_snapshot(struct app *a, const struct snapshot *s)
@@ -74,22 +71,8 @@ void app_take_snapshot(struct app *a, const struct snapshot *s)
 
 	snapshot_unref(a->live);
 	a->live = s;
-	if (!other)
-		return;
-	taping_begin(a);
-	tape_the_snapshot(a, s);
-	if (!a->frozen)
+	if (other && !a->frozen)
 		app_show_live(a);
-	taping_end(a);
-}
-
-/* Once: a recording that ends on the way is no reason to stop working. */
-static void say_tape_stopped(struct app *a)
-{
-	struct err e = ERR_INIT;
-
-	if (a->o->tape && tape_stopped(a->o->tape, &e))
-		app_say(a, ROLE_WARN, "%s", e.msg);
 }
 
 void app_drain(struct app *a)
@@ -97,8 +80,6 @@ void app_drain(struct app *a)
 	int64_t until = clock_mono_ns() + DRAIN_NS;
 	struct event *e;
 
-	if (a->replay)
-		return;
 	/* A frozen clock (scripts) never reaches the limit, as it should. */
 	while (clock_mono_ns() <= until && (e = backend_next(a->o->backend)))
 		app_take_event(a, e);
@@ -107,5 +88,4 @@ void app_drain(struct app *a)
 		screen_bell(a->screen);
 	a->ring = false;
 	app_take_snapshot(a, backend_snapshot(a->o->backend));
-	say_tape_stopped(a);
 }

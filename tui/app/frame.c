@@ -561,8 +561,5 @@ static void draw_frame(struct app *a)
 
 void frame_draw(struct app *a)
 {
-	taping_begin(a);
 	draw_frame(a);
-	tape_the_picture(a);
-	taping_end(a);
 }

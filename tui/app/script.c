@@ -37,10 +37,8 @@ struct script *script_open(const char *file, struct err *e)
 
 	str_init(&s->text);
 	str_init(&s->picture);
-	s->file = xstrdup(file ? file : "replay");
-	if (!file)
-		str_adds(&s->text, "play\n");
-	if (file && file_read(AT_FDCWD, file, 0, SCRIPT_MAX, &s->text, e) < 0) {
+	s->file = xstrdup(file);
+	if (file_read(AT_FDCWD, file, 0, SCRIPT_MAX, &s->text, e) < 0) {
 		script_free(s);
 		return NULL;
 	}
@@ -58,16 +56,9 @@ void script_free(struct script *s)
 	free(s);
 }
 
-/* Of a replay that is there which was drawn then. */
-static void draw_now(struct app *a)
-{
-	if (!a->replay)
-		frame_draw(a);
-}
-
 static const char *draw_picture(struct script *s, struct app *a)
 {
-	draw_now(a);
+	frame_draw(a);
 	str_clear(&s->picture);
 	canvas_dump(&a->canvas, &s->picture, false);
 	return s->picture.s;
@@ -95,8 +86,6 @@ static int pump_backend(struct app *a, int timeout_ms, struct err *e)
 		return a->script->pace(a, timeout_ms < 100 ? timeout_ms : 100)
 			? 0
 			: err_set(e, ERR_CANCELLED, "The demo was left.");
-	if (a->replay)
-		return replay_step(a, e) > 0 ? 0 : -1;
 	p->fd = backend_fd(a->o->backend);
 	if (poll(p, 1 + tasks_poll(a, p + 1), timeout_ms) > 0)
 		app_drain(a);
@@ -189,7 +178,7 @@ static int dump_screen(struct script *s, struct app *a, const char *what, struct
 		return refuse_line(s, e, "dump [body] [styles] or dump svg, not", what);
 
 	app_drain(a);
-	draw_now(a);
+	frame_draw(a);
 	to = a->canvas.rows;
 	if (body) {
 		from = a->body.y;
@@ -255,52 +244,8 @@ static void advance_clock(struct app *a, int64_t ms)
 			return;
 }
 
-/* All of a recording: each picture that somebody saw before he pressed something, and the last. */
-static int play_recording(struct script *s, struct app *a, struct err *e)
-{
-	char pressed[128];
-	const char *next = NULL;
-	struct str out = STR_INIT;
-	int rc = 1;
-
-	if (!a->replay)
-		return refuse_line(s, e, "without --replay nothing can be done by", "play");
-	while (rc > 0) {
-		while (!(next = replay_pressed(a, pressed, sizeof pressed)) &&
-			(rc = replay_step(a, e)) > 0)
-			;
-		if (rc < 0)
-			break;
-		if (dump_screen(s, a, "", e) < 0)
-			return -1;
-		str_clear(&out);
-		str_addf(&out, "# %s\n", next ? next : "the end");
-		put_script_text(a, &out);
-		if (next)
-			rc = replay_step(a, e);
-	}
-	str_release(&out);
-	return rc;
-}
-
-/* What a replay takes from its recording. */
-static bool is_script_input(const char *word)
-{
-	static const char *const words[] = {"size", "key", "type", "paste", "click", "wheel"};
-
-	for (size_t i = 0; i < COUNT(words); i++)
-		if (strcmp(word, words[i]) == 0)
-			return true;
-	return false;
-}
-
 static int obey_line(struct script *s, struct app *a, const char *word, char *arg, struct err *e)
 {
-	if (a->replay && is_script_input(word))
-		return refuse_line(
-			s, e, "what is pressed in a replay is on the recording: no", word);
-	if (strcmp(word, "play") == 0)
-		return play_recording(s, a, e);
 	if (s->pace &&
 		(strcmp(word, "size") == 0 || strcmp(word, "dump") == 0 ||
 			strcmp(word, "click") == 0))
@@ -352,7 +297,7 @@ int script_next(struct script *s, struct app *a, struct err *e)
 		if (*arg)
 			*arg++ = '\0';
 		/* A view may place the cursor by what it drew last. */
-		draw_now(a);
+		frame_draw(a);
 		return obey_line(s, a, line, arg, e) < 0 ? -1 : 1;
 	}
 	return 0;

@@ -13,12 +13,10 @@
  *   expect TEXT       fails unless TEXT is on screen now; `refuse TEXT` the other way round
  *   snapshot          wait for the next snapshot
  *   advance MS        move a frozen clock; wait for the real one
- *   play              of a replay: each picture before something was pressed, with that, and the last one
  *   say TEXT          on the message line, until the next key
  *   dump [styles]     write the picture to the output
  *   dump svg          the same as an SVG document
  *   dump body [styles]   the view's part of it and the message or prompt below: no header, tabs, keys
- * In a replay what is pressed comes from the recording, and what waits plays it.
  * Exit code 1 and a sentence when an expectation fails.
  *
  * On a terminal (--demo FILE, demo.c) the same at a pace that a person can follow; `size`, `click` and `dump` are not for it.
@@ -35,7 +33,7 @@
 struct app;
 struct script;
 
-struct script *script_open(const char *file, struct err *e); /* NULL: one that says `play` */
+struct script *script_open(const char *file, struct err *e);
 void script_free(struct script *s);
 /* Run to the end on the app's canvas. */
 int script_run(struct script *s, struct app *a, struct err *e);

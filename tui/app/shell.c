@@ -94,7 +94,7 @@ void app_shell(struct app *a, const struct target *t)
 		app_say(a, ROLE_WARN, "%s", e.msg);
 		return;
 	}
-	if (!a->screen && !a->replay) {
+	if (!a->screen) {
 		app_say(a, ROLE_WARN, "A shell needs a terminal.");
 		return;
 	}
@@ -116,7 +116,7 @@ void shell_event(struct app *a, const struct event *e)
 
 	if (!s || e->id != s->id)
 		return;
-	if (e->kind == EV_SHELL_OUTPUT && !s->ended && !a->replay)
+	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
 		file_write(STDOUT_FILENO, e->bytes, e->nbytes);
 	if (e->kind == EV_SHELL_END) {
 		s->ended = true;
@@ -154,12 +154,8 @@ static void take_keys(struct app *a, bool hangup)
 		n = end - buf;
 	if (n > 0)
 		send_bytes(a, buf, (size_t)n);
-	if (end) {
-		taping_begin(a);
-		tape_the_input(a, &(struct input){.key = {LEAVE_KEY, 0}});
+	if (end)
 		leave_shell(a);
-		taping_end(a);
-	}
 }
 
 /* What is typed meanwhile is not for us: only signals are taken. */
@@ -193,14 +189,6 @@ static void return_from_shell(struct app *a, const struct input *size)
 		app_say(a, s->exit_code ? ROLE_WARN : ROLE_DIM, "The shell in %s ended with %d.",
 			name, s->exit_code);
 	shell_free(a);
-}
-
-void shell_replay(struct app *a, const struct input *in)
-{
-	if (in->kind == INPUT_RESIZE)
-		return_from_shell(a, in);
-	else if (in->kind == INPUT_KEY)
-		leave_shell(a);
 }
 
 void shell_relay(struct app *a)

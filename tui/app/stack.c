@@ -35,11 +35,6 @@ uint64_t app_send(struct app *a, struct command *c)
 	return ++a->sent;
 }
 
-bool app_replays(struct app *a)
-{
-	return a->o->replay;
-}
-
 bool app_read_only(struct app *a)
 {
 	return a->policy.read_only || a->live->engine.read_only;

@@ -60,10 +60,6 @@ static struct task *begin_task(struct app *a, const char *title, const char *con
 	struct task **place = free_place(a);
 	struct err e = ERR_INIT;
 
-	if (a->replay) {
-		app_say(a, ROLE_WARN, "A replay starts nothing.");
-		return NULL;
-	}
 	if (!place) {
 		app_say(a, ROLE_WARN, "%d commands run already; C in Jobs cancels one.", TASKS_MAX);
 		return NULL;

@@ -33,8 +33,7 @@ static int secure_descriptors(struct err *e)
 
 static bool is_own_option(const char *name)
 {
-	static const char *const own[] = {
-		"team", "script", "demo", "record", "replay", "help", "version", NULL};
+	static const char *const own[] = {"team", "script", "demo", "help", "version", NULL};
 
 	for (const char *const *o = own; *o; o++)
 		if (!strcmp(*o, name))

@@ -8,7 +8,6 @@
 #include <berth/arena.h>
 #include <berth/policy.h>
 #include <berth/pool.h>
-#include <berth/tape.h>
 #include <berth/team.h>
 
 #include "app/app.h"
@@ -36,52 +35,6 @@ static int check_readable_team(const char *file, struct err *e)
 		team_release(&t);
 	free(cwd);
 	return rc;
-}
-
-/* As it was recorded, in the colours of this terminal. */
-static int replay_console(const struct cli *c, const struct settings *s, struct err *e)
-{
-	struct tape_reader *reader = tape_open(cli_value(c, "replay"), e);
-	const struct tape_head *h = reader ? tape_head_of(reader) : NULL;
-	struct app_options o = {
-		.views = all_tabs,
-		.help = &help_view,
-		.output = &output_view,
-		.network = &network_view,
-		.pages = all_pages,
-		.theme = s->theme,
-		.script = cli_value(c, "script"),
-		.replay = reader,
-	};
-	struct settings theirs;
-	struct policy policy;
-	struct arena mem;
-	int rc;
-
-	if (!h || settings_parse("the recording", h->settings, &theirs, e) < 0) {
-		tape_release(reader);
-		return -1;
-	}
-	arena_init(&mem, 1024);
-	policy_from_settings(&policy, &theirs, &mem);
-	o.settings = &theirs;
-	o.policy = &policy;
-	o.read_only = h->read_only;
-	rc = app_run(&o, e);
-	arena_release(&mem);
-	settings_release(&theirs);
-	tape_release(reader);
-	return rc;
-}
-
-/* The recording is as much what was asked for as the console. */
-static int end_recording(struct tape *t, int rc, struct err *e)
-{
-	struct err why = ERR_INIT;
-
-	if (tape_close(t, &why) == 0 || rc < 0)
-		return rc;
-	return err_copy(e, &why);
 }
 
 /* The same console again, on another engine. */
@@ -150,23 +103,15 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	AUTO_STR struct str kept = STR_INIT;
 	struct config mem_before;
 	struct app_kept before;
-	const char *record = cli_value(c, "record");
 	char context[CONTEXT_NAME_MAX] = "";
 	struct pool *pool = NULL;
 	unsigned left;
 	int rc;
 
-	if (cli_value(c, "replay") && record)
-		return err_set(e, ERR_USAGE, "--record and --replay exclude each other.");
-	if (o.demo && (o.script || cli_value(c, "replay")))
-		return err_set(e, ERR_USAGE, "--demo, --script and --replay exclude each other.");
-	if (cli_value(c, "replay"))
-		return replay_console(c, s, e);
+	if (o.demo && o.script)
+		return err_set(e, ERR_USAGE, "--demo and --script exclude each other.");
 	if (check_readable_team(b.team, e) < 0)
 		return -1;
-	if (record && !(o.tape = tape_create(record, e)))
-		return -1;
-	b.masked = record;
 	keep_memory_small();
 	arena_init(&mem, 1024);
 	/* Whoever names one wants that one alone. */
@@ -187,12 +132,10 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 			&(struct agents_options){
 				.host = b.host, .context = b.context, .policy = &policy},
 			b.team, NULL);
-	/* A script and a recording are the same whoever made them, and whatever he did before. */
-	if (!o.script && !o.demo && !o.tape) {
+	/* A script runs the same for everybody, whatever was chosen in the console before. */
+	if (!o.script && !o.demo) {
 		o.kept = kept_read(s, &mem_before, &before) ? &before : NULL;
 		o.ret_kept = &kept;
-	}
-	if (!o.script && !o.demo && !o.tape) {
 		o.check_context = cli_check_context;
 		o.ret_context = context;
 	}
@@ -212,5 +155,5 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	arena_release(&mem);
 	if (rc == 0 && *context)
 		return become_console_of(c, context, e);
-	return end_recording(o.tape, rc, e);
+	return rc;
 }

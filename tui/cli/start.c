@@ -38,10 +38,6 @@ static int run_command(const struct cli *c, struct err *e)
 			"`berth %s` is not part of this program: reinstall berth.", path);
 	if (cli_value(c, "team") && !(k->needs & TAKES_TEAM))
 		return err_set(e, ERR_USAGE, "berth %s does not take a team file (-c FILE).", path);
-	if (c->command && (cli_value(c, "record") || cli_value(c, "replay")))
-		return err_set(e, ERR_USAGE,
-			"berth %s cannot be recorded or replayed: --record and --replay are for the console.",
-			path);
 	if (k->needs & NEEDS_ENGINE)
 		runtime_on_wait(cli_progress_wait);
 	if (!(k->needs & NEEDS_SETTINGS))

@@ -416,10 +416,6 @@ static void start_bench(struct view *v)
 		app_say(v->app, ROLE_WARN, "Read-only: no benchmark is started.");
 		return;
 	}
-	if (app_replays(v->app)) {
-		app_say(v->app, ROLE_WARN, "A replay starts nothing.");
-		return;
-	}
 	if (!chosen_words(v, &w))
 		return;
 	while (s->wish.nwords < w.n) {
