@@ -142,7 +142,7 @@ static void test_start_and_quit(void **state)
 	(void)state;
 	term_expect(t, "beta");
 	term_expect(t, "evil");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -158,7 +158,7 @@ static void test_true_colour(void **state)
 			coloured += !term_cell(t, row, column).fg_default;
 	}
 	assert_true(coloured > 20);
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -175,7 +175,7 @@ static void test_hostile_name(void **state)
 	assert_null(memmem(out, len, "owned\a", 6));
 	assert_null(memmem(out, len, "evil\033", 5));
 	assert_null(memmem(out, len, "\xc2\x9b", 2));
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -194,7 +194,7 @@ static void test_resize_storm(void **state)
 	term_resize(t, 200, 60);
 	term_expect(t, "alpha");
 	term_expect(t, "beta");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -280,7 +280,7 @@ static void test_stop_and_continue(void **state)
 	term_send(t, "\033");
 	term_expect_gone(t, "mark the row"); /* before the next key, or the two are one: Alt-q */
 	term_expect(t, "alpha");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -297,7 +297,7 @@ static void test_lang_c(void **state)
 	out = term_output(t, &len);
 	for (size_t i = 0; i < len; i++)
 		assert_true((unsigned char)out[i] < 0x80);
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -316,7 +316,7 @@ static void test_no_color(void **state)
 			assert_true(c.bg_default);
 		}
 	}
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -327,7 +327,7 @@ static void test_40_by_12(void **state)
 	(void)state;
 	term_expect(t, "alpha");
 	term_expect(t, "beta");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -340,7 +340,7 @@ static void test_unknown_term(void **state)
 	(void)state;
 	term_expect(t, "alpha");
 	term_expect(t, "no-such-terminal");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -412,7 +412,7 @@ static void test_engine_lost(void **state)
 	assert_true(term_wait(t, is_lively, &lively, WAIT_MS));
 	term_send(t, "q");
 	term_expect_gone(t, "2 of 4");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -430,7 +430,7 @@ static void test_engine_replaced(void **state)
 	term_expect(t, "delta");
 	term_expect_gone(t, "gamma");
 	term_expect_gone(t, "marked");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -450,8 +450,8 @@ static void test_no_engine(void **state)
 	/* Words of "there is no such socket": where a line ends depends on how long the path is. */
 	term_expect(t, " such");
 	term_expect(t, "socket:");
-	term_expect(t, "q quits");
-	term_send(t, "q");
+	term_expect(t, "Q quits");
+	term_send(t, "Q");
 	ends_well(t, 0);
 
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -462,7 +462,7 @@ static void test_no_engine(void **state)
 	term_expect(t, "Connecting to the engine.");
 	term_expect(t, "(from --host)");
 	term_expect(t, "accepts connections but");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 	close(fd);
 }
@@ -501,7 +501,7 @@ static void test_garbled_list(void **state)
 		term_wait(t, cursor_on, (void *)(uintptr_t) "nobody", 100);
 	}
 	term_expect_gone(t, "cannot list the containers");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -530,7 +530,7 @@ static void test_bulk_refused(void **state)
 	term_send(t, "4");
 	term_expect(t, "remove 3 containers");
 	term_expect(t, "1 failed");
-	term_send(t, "2qqq");
+	term_send(t, "2Q");
 	ends_well(t, 0);
 }
 
@@ -553,7 +553,7 @@ static void test_console_import(void **state)
 	term_expect(t, "tar file and image name:");
 	term_send(t, "alone\r");
 	term_expect(t, "import FILE NAME");
-	term_send(t, "2qq");
+	term_send(t, "2Q");
 	ends_well(t, 0);
 }
 
@@ -571,7 +571,7 @@ static void test_console_read_only(void **state)
 	term_expect(t, "Read-only: `import` is disabled.");
 	term_send(t, ":ro\r");
 	term_expect(t, "cannot be turned off");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -591,7 +591,7 @@ static void test_key_clash(void **state)
 	term_expect(t, "mark the row");
 	term_send(t, "q");
 	term_expect_gone(t, "mark the row");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -628,7 +628,7 @@ static void test_copy_and_mouse(void **state)
 	term_expect(t, "frozen");
 	term_send(t, "F");
 	term_expect_gone(t, "frozen");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -656,7 +656,58 @@ static void test_shell_resized(void **state)
 	term_expect(t, "ended with 3");
 	assert_true(term_mode(t, 2004));
 	assert_true(term_mouse(t));
-	term_send(t, "q");
+	term_send(t, "Q");
+	ends_well(t, 0);
+}
+
+static bool has_prompts(struct term *t, void *ctx)
+{
+	int n = 0;
+
+	for (int row = 0; row < term_rows(t); row++)
+		n += strstr(term_row(t, row), "fake$") != NULL;
+	return n == *(const int *)ctx;
+}
+
+/* A shell of alpha, below what the ones before it left, and `said` typed into it. */
+static void say_in_shell(struct term *t, int shells, const char *said)
+{
+	term_send(t, "x");
+	if (!term_wait(t, has_prompts, &shells, WAIT_MS))
+		term_dump(t);
+	assert_true(has_prompts(t, &shells));
+	term_send(t, said);
+	term_expect(t, said);
+}
+
+/* What the shell printed stays on the terminal, and what comes after it is below: after its end, after Ctrl-], and
+ * when that left a program in the alternate screen. */
+static void test_shell_text_stays(void **state)
+{
+	struct term *t = open_listed();
+	int row, column, at;
+
+	(void)state;
+	expect_cursor(t, "alpha");
+	say_in_shell(t, 1, "first");
+	term_send(t, "\r\nexit 0\r\n");
+	term_expect(t, "ended with 0");
+	say_in_shell(t, 2, "second");
+	term_send(t, "\035");
+	term_expect(t, "Left the shell");
+	say_in_shell(t, 3, "third");
+	term_send(t, "\033[?1049h\033[5;5Hfull");
+	term_expect(t, "full");
+	term_send(t, "\035");
+	term_expect(t, "Left the shell");
+	term_send(t, "Q");
+	term_expect(t, "fake$ first");
+	term_expect(t, "fake$ second");
+	term_expect(t, "fake$ third");
+	assert_false(term_find(t, "full", &row, &column));
+	assert_true(term_find(t, "third", &row, &column));
+	term_cursor(t, &at, &column);
+	assert_int_equal(at, row + 1);
 	ends_well(t, 0);
 }
 
@@ -770,7 +821,7 @@ static void test_choices_kept(void **state)
 	term_expect(t, "VS BEFORE");
 	term_send(t, "cjjjj c");
 	term_expect_gone(t, "VS BEFORE");
-	term_send(t, "2q");
+	term_send(t, "2Q");
 	ends_well(t, 0);
 	expect_kept("\"sort\": \"mem\"", 0600);
 	expect_kept("\"bench\"", 0600);
@@ -790,7 +841,7 @@ static void test_choices_kept(void **state)
 	settings[1] = yaml;
 	t = console_by(100, 24, NULL, settings);
 	term_expect(t, "NAME\u2193");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 	snprintf(path, sizeof path, "%s/berth/console.json", dir);
 	snprintf(away, sizeof away, "%s/away", dir);
@@ -798,14 +849,14 @@ static void test_choices_kept(void **state)
 		write_file(path, bad[i]);
 		t = open_listed();
 		term_expect(t, "NAME\u2191");
-		term_send(t, "q");
+		term_send(t, "Q");
 		ends_well(t, 0);
 	}
 	write_file(away, "{}");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink(away, path), 0);
 	t = open_listed();
-	term_send(t, "Mq");
+	term_send(t, "MQ");
 	ends_well(t, 0);
 	expect_kept("\"sort\": \"mem\"", 0600);
 	assert_int_equal(truncate(away, 2), 0);
@@ -819,7 +870,7 @@ static void test_too_small(void **state)
 	term_expect(t, "too small");
 	term_resize(t, 80, 24);
 	term_expect(t, "alpha");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -830,7 +881,7 @@ static void test_no_terminfo(void **state)
 
 	(void)state;
 	term_expect(t, "alpha");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -924,7 +975,7 @@ static void test_threads_refused(void **state)
 		user_of_ours(), (int)term_pid(t), (unsigned long long)all.rlim_max);
 	assert_int_equal(system(cmd), 0);
 	send_until(t, "5f", "not berth");
-	term_send(t, "q");
+	term_send(t, "Q");
 	ends_well(t, 0);
 }
 
@@ -958,6 +1009,7 @@ int main(void)
 		TEST(test_key_clash),
 		TEST(test_copy_and_mouse),
 		TEST(test_shell_resized),
+		TEST(test_shell_text_stays),
 		TEST(test_hostile_logs),
 		TEST(test_log_coloured),
 		TEST(test_choices_kept),
@@ -966,5 +1018,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads_refused, setup_for_all, teardown),
 	};
 
+	cmocka_set_test_filter(getenv("ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,5 +53,5 @@ verdict contexts-are-listed $?
 mux send-keys : 'ctx other' Enter && wait_for 60 shows beta && shows read-only
 verdict context-of-another-engine $?
 
-mux send-keys q && wait_for 60 shows "ended 0"
+mux send-keys Q && wait_for 60 shows "ended 0"
 verdict context-ends $?

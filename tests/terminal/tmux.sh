@@ -53,7 +53,7 @@ verdict tmux-resize $?
 mux send-keys '?' && wait_for 60 shows "mark the row" && mux send-keys Escape && wait_for 60 shows alpha
 verdict tmux-help $?
 
-wait_for 60 shows beta && mux send-keys q && wait_for 60 shows "ended 0" && restored
+wait_for 60 shows beta && mux send-keys Q && wait_for 60 shows "ended 0" && restored
 verdict tmux-quit $?
 
 # A pager has the terminal as a shell would give it, C-c and C-z are for it, and the console is there again.
@@ -68,7 +68,7 @@ paged() {
 	export PAGER="sh $TMPDIR/pager"
 	open_console && mux send-keys l && wait_for 60 shows "following" && mux send-keys '|' && wait_for 60 shows paging || return
 	mux send-keys C-c && wait_for 60 shows interrupted && mux send-keys C-z && mux send-keys leave Enter && wait_for 60 shows following || return
-	grep -q ready "$TMPDIR/paged" && mux send-keys q q && wait_for 60 shows "ended 0" && restored
+	grep -q ready "$TMPDIR/paged" && mux send-keys Q && wait_for 60 shows "ended 0" && restored
 }
 paged
 verdict tmux-pager $?
@@ -96,18 +96,18 @@ taught() {
 	demo demo && wait_for 60 shows "These are the containers." && mux send-keys Space && wait_for 60 shows "Demo, paused" &&
 		mux send-keys n && mux send-keys n && mux send-keys n && mux send-keys Space && wait_for 60 shows "That was all." &&
 		wait_for 60 shows "the console is yours" && mux send-keys ':' ro Enter && wait_for 60 shows "cannot be turned off" &&
-		mux send-keys q && wait_for 60 shows "ended 0" && restored
+		mux send-keys Q && wait_for 60 shows "ended 0" && restored
 }
 taught
 verdict tmux-demo $?
 left() {
-	demo demo && wait_for 60 shows "These are" && mux send-keys q && wait_for 60 shows "The demo was left" && mux send-keys q && wait_for 60 shows "ended 0"
+	demo demo && wait_for 60 shows "These are" && mux send-keys q && wait_for 60 shows "The demo was left" && mux send-keys Q && wait_for 60 shows "ended 0"
 }
 left
 verdict tmux-demo-left $?
 saves() {
 	printf 'key C-s\nwait A demo saves nothing\n' >"$TMPDIR/saves"
-	demo saves && wait_for 60 shows "the console is yours" && mux send-keys q && wait_for 60 shows "ended 0"
+	demo saves && wait_for 60 shows "the console is yours" && mux send-keys Q && wait_for 60 shows "ended 0"
 }
 saves
 verdict tmux-demo-saves-nothing $?

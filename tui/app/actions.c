@@ -299,10 +299,11 @@ static void next_theme(struct app *a)
 
 /* Quitting */
 
-static void ask_quit(struct app *a)
+void action_quit(struct app *a, bool again)
 {
 	struct dialog_ask ask = {.title = "Quit berth", .verb = "Quit"};
 	const char *names[64];
+	char key[KEY_TEXT_MAX];
 	size_t n = 0;
 
 	for (size_t i = 0; i < a->live->njobs && n < COUNT(names); i++)
@@ -317,6 +318,11 @@ static void ask_quit(struct app *a)
 
 		if (what)
 			names[n++] = what;
+	}
+	if (n == 0 && !again) {
+		keymap_first(&a->keys, DO_QUIT, key);
+		app_say(a, ROLE_TEXT, "Press q again to quit%s%s.", *key ? "; at once: " : "", key);
+		return;
 	}
 	if (n == 0) {
 		a->quit = true;
@@ -437,7 +443,7 @@ static void leave_for_context(struct app *a, const char *name)
 		app_say(a, ROLE_WARN, "%s", e.msg);
 	} else {
 		snprintf(a->o->ret_context, CONTEXT_NAME_MAX, "%s", name);
-		ask_quit(a);
+		action_quit(a, true);
 	}
 }
 
@@ -660,7 +666,7 @@ bool action_run(struct app *a, enum action act)
 		if (app_top(a)->view.ops != a->o->help)
 			app_push(a, a->o->help, (void *)(uintptr_t)app_top(a)->view.ops);
 		return true;
-	case DO_QUIT: ask_quit(a); return true;
+	case DO_QUIT: action_quit(a, true); return true;
 	case DO_ATTENTION: go_to_attention(a); return true;
 	case DO_NETWORK: open_network(a); return true;
 	case DO_IMAGES:

@@ -109,6 +109,7 @@ struct app {
 	bool dirty, urgent; /* paint; before the next 30 ms are over */
 	bool painting;      /* a view is: nothing may be sent */
 	int64_t painted_ns;
+	int64_t quit_asked_ns; /* q was pressed where nothing is left to close; 0: another key since */
 	bool quit;
 	int exit_code;
 	struct area body; /* of the view, as drawn last */
@@ -149,6 +150,7 @@ void frame_draw(struct app *a);
 
 /* actions.c */
 bool action_run(struct app *a, enum action act); /* the app's own actions; false: not one of them */
+void action_quit(struct app *a, bool again);     /* not again: only says how */
 void action_dialog(struct app *a, enum dialog_end end);
 void action_prompt(struct app *a, enum prompt_end end);
 void action_palette(struct app *a, enum prompt_end end, const struct palette_item *chosen);

@@ -5,6 +5,16 @@
 
 #include <berth/clock.h>
 
+/* One q too many closes no console: it takes a second one, that is not of the same burst. */
+static void quit_by_q(struct app *a)
+{
+	int64_t now = clock_mono_ns();
+	bool again = a->quit_asked_ns && now - a->quit_asked_ns >= DIALOG_BLIND_NS;
+
+	action_quit(a, again);
+	a->quit_asked_ns = now;
+}
+
 /* Esc and q: the nearest thing that can be left. */
 static void go_back(struct app *a, bool may_quit)
 {
@@ -15,7 +25,7 @@ static void go_back(struct app *a, bool may_quit)
 	} else if (a->ndepth) {
 		stack_turn_to(a, a->came_from[--a->ndepth]);
 	} else if (may_quit) {
-		action_run(a, DO_QUIT);
+		quit_by_q(a);
 	}
 }
 
@@ -83,6 +93,8 @@ void app_key(struct app *a, struct key k)
 	}
 	a->said[0] = '\0';
 	act = keymap_find(&a->keys, k, app_top(a)->view.ops->context);
+	if (k.code != 'q')
+		a->quit_asked_ns = 0;
 	if (act == DO_BACK && k.code == 'q') {
 		struct view *v = &app_top(a)->view;
 

@@ -440,6 +440,7 @@ static bool draw_message(struct app *a, struct canvas *c, int y)
 static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 {
 	const struct engine_state *eng = &a->live->engine;
+	char key[KEY_TEXT_MAX];
 	int y = b.y + b.h / 3;
 
 	canvas_fill(c, b, STYLE(TEXT), ' ');
@@ -451,7 +452,8 @@ static void draw_waiting(struct app *a, struct canvas *c, struct area b)
 		y += canvas_wrap(c, (struct area){b.x + 3, y, b.w - 6, b.y + b.h - y}, STYLE(WARN),
 			eng->problem);
 	if (eng->problem && y < b.y + b.h)
-		canvas_clip(c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth keeps trying; q quits");
+		canvas_printf(c, b.x + 3, y, b.w - 4, STYLE(DIM), "berth keeps trying; %s quits",
+			*keymap_first(&a->keys, DO_QUIT, key) ? key : ":quit");
 }
 
 static void draw_view(struct app *a, struct canvas *c, struct view *v, struct area body)

@@ -22,10 +22,14 @@
 
 #define LEAVE_KEY 0x1D /* Ctrl-] */
 
+#define ALTERNATE "\033[?1049" /* and h or l */
+
 struct shell {
 	uint64_t id; /* of CMD_SHELL_OPEN */
 	char *name;
 	bool ended, left; /* left: by Ctrl-], before it ended */
+	bool alternate;   /* its program is in the alternate screen */
+	size_t matched;   /* bytes of ALTERNATE that came last */
 	int exit_code;
 	struct err err;
 };
@@ -110,14 +114,28 @@ void app_shell(struct app *a, const struct target *t)
 	a->shell->id = app_send(a, c);
 }
 
+static void note_alternate(struct shell *s, const char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (s->matched == strlen(ALTERNATE) && (bytes[i] == 'h' || bytes[i] == 'l'))
+			s->alternate = bytes[i] == 'h';
+		if (s->matched < strlen(ALTERNATE) && bytes[i] == ALTERNATE[s->matched])
+			s->matched++;
+		else
+			s->matched = bytes[i] == ALTERNATE[0];
+	}
+}
+
 void shell_event(struct app *a, const struct event *e)
 {
 	struct shell *s = a->shell;
 
 	if (!s || e->id != s->id)
 		return;
-	if (e->kind == EV_SHELL_OUTPUT && !s->ended)
+	if (e->kind == EV_SHELL_OUTPUT && !s->ended) {
+		note_alternate(s, e->bytes, e->nbytes);
 		file_write(STDOUT_FILENO, e->bytes, e->nbytes);
+	}
 	if (e->kind == EV_SHELL_END) {
 		s->ended = true;
 		s->exit_code = e->exit_code;
@@ -220,6 +238,12 @@ void shell_relay(struct app *a)
 		shell_free(a);
 		return;
 	}
+	/* Leaving it restores the cursor saved on entry: where nobody entered it, one above the text printed since.
+	 */
+	if (s->alternate)
+		file_write(STDOUT_FILENO, ALTERNATE "l", strlen(ALTERNATE "l"));
+	if (s->left)
+		file_write(STDOUT_FILENO, "\r\n", 2);
 	screen_return(a->screen);
 	screen_size(a->screen, &size.x, &size.y);
 	return_from_shell(a, &size);

@@ -633,10 +633,10 @@ void screen_leave(struct screen *s)
 
 void screen_return(struct screen *s)
 {
-	/* Whatever the other program switched on: alternate screen, soft reset (DECSTR), character
-	 * set, mouse reports of all kinds. */
+	/* Whatever the other program switched on: soft reset (DECSTR), character set, mouse reports of
+	 * all kinds.  Of the alternate screen only the caller knows. */
 	if (s->xterm)
-		terminal_write("\033[?1049l\033[!p\033(B\017\033[?1000l\033[?1002l\033[?1003l"
+		terminal_write("\033[!p\033(B\017\033[?1000l\033[?1002l\033[?1003l"
 			       "\033[?1005l\033[?1006l\033[?1015l\033[?7h");
 	reset_prog_mode();
 	new_size(s);
