@@ -249,6 +249,54 @@ static void test_many_things(void **state)
 	table_release(&t);
 }
 
+/* Texts are completed while blanks are left, and no text takes them all; rows that have no room are counted. */
+static void test_widths_follow_texts(void **state)
+{
+	static const struct table_column texts[] = {
+		{.name = "first", .head = "FIRST", .min = 8, .ideal = 10, .text = thing_name_text},
+		{.name = "other",
+			.head = "OTHER",
+			.min = 8,
+			.ideal = 10,
+			.keep = 1,
+			.text = thing_name_text},
+		{.name = "rest", .head = "REST", .min = 6, .ideal = 8, .grow = 1, .keep = 2}};
+	char name[101], status[64];
+	struct thing long_one = {name, 0}, middle = {"a-name-of-twenty-six-columns", 0};
+	struct table t;
+	struct canvas cv;
+
+	(void)state;
+	memset(name, 'x', 100);
+	name[100] = '\0';
+	canvas_init(&cv, true);
+	canvas_resize(&cv, 200, 3);
+	table_init(&t, texts, COUNT(texts), NULL);
+	for (int both = 0; both < 2; both++) {
+		table_begin(&t);
+		table_add(&t, (struct table_row){.engine = "e", .id = "m", .item = &middle});
+		if (both)
+			table_add(&t,
+				(struct table_row){.engine = "e", .id = "l", .item = &long_one});
+		table_end(&t);
+		table_draw(&t, &cv, (struct area){0, 0, 200, 3});
+		assert_true(t.w[0] >= 28 && t.w[1] >= 28 && t.w[2] >= 8);
+		assert_true(both ? t.w[0] >= 70 && t.w[0] <= 100 : t.w[0] == 28 && t.w[1] == 28);
+	}
+	table_status(&t, status, sizeof status);
+	assert_string_equal(status, "");
+	table_draw(&t, &cv, (struct area){0, 0, 80, 2});
+	assert_true(t.w[0] > 10 && t.x[2] + t.w[2] <= 80);
+	table_status(&t, status, sizeof status);
+	assert_string_equal(status, "1\u20131 of 2");
+	table_act(&t, DO_BOTTOM);
+	table_draw(&t, &cv, (struct area){0, 0, 80, 2});
+	table_status(&t, status, sizeof status);
+	assert_string_equal(status, "2\u20132 of 2");
+	table_release(&t);
+	canvas_release(&cv);
+}
+
 static void test_draw(void **state)
 {
 	struct canvas cv;
@@ -322,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_cursor),
 		cmocka_unit_test(test_many_things),
 		cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_widths_follow_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

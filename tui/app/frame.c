@@ -160,7 +160,7 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 	const struct engine_state *eng = &a->live->engine;
 	struct counts n = count_states(s);
 	struct line l = {c, 1, 0, c->columns - 1};
-	char buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
+	char status[128] = "", buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
 	const char *name = eng->name[0] ? eng->name : eng->source;
 	struct style plain = STYLE(HEADER), soft = {.role = ROLE_DIM, .under = ROLE_HEADER};
 
@@ -180,7 +180,10 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 			c->columns >= 110 ? "berth cpu %s %%  mem %s" : "berth %s %% %s", cpu, mem);
 	else
 		snprintf(buf, sizeof buf, "berth %s %%", cpu);
-	put_right(&l, 2, soft, buf);
+	if (!tabs && view->status)
+		view->status(&app_top(a)->view, status, sizeof status);
+	put_right(&l, 2, soft,
+		*status && text_width(status, strlen(status)) < l.end / 2 + 4 ? status : buf);
 	if (app_read_only(a))
 		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER},
 			"read-only");
@@ -531,7 +534,7 @@ static void draw_frame(struct app *a)
 {
 	struct canvas *c = &a->canvas;
 	bool tabs = c->columns >= 60 || c->rows >= 16, roomy = c->rows >= 18;
-	int y = 1, last = c->rows - 1;
+	const int y = 1, last = c->rows - 1;
 
 	canvas_clear(c);
 	for (size_t i = 0; i < a->ntabs; i++)
@@ -542,14 +545,14 @@ static void draw_frame(struct app *a)
 		draw_small(c);
 		return;
 	}
+	a->body = (struct area){0, y + tabs + roomy, c->columns, last - y - tabs - 2 * roomy};
+	draw_body(a, c);
+	/* After the body: a status says which of its rows are on screen. */
 	draw_header(a, c, tabs);
 	if (roomy)
 		canvas_hline(c, 0, y + tabs, c->columns, STYLE(RULE));
 	if (tabs)
-		draw_tabs(a, c, y++, roomy);
-	y += roomy;
-	a->body = (struct area){0, y, c->columns, last - (roomy ? 1 : 0) - y};
-	draw_body(a, c);
+		draw_tabs(a, c, y, roomy);
 	draw_footer(a, c, last);
 	/* Few rows: the message takes the keys' place. */
 	if (roomy)

@@ -1,6 +1,7 @@
 /* table.c - keeping rows: order, filter, folds, marks, and the cursor on its identity. */
 #include "table.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -708,20 +709,39 @@ int table_filter(struct table *t, const char *text, struct err *e)
 	return 0;
 }
 
+static void add_status(char *buf, size_t cap, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Two blanks, then the text, as far as there is room. */
+static void add_status(char *buf, size_t cap, const char *fmt, ...)
+{
+	size_t used = strlen(buf);
+	va_list ap;
+
+	if (used)
+		used += (size_t)snprintf(buf + used, cap - used, "  ");
+	if (used >= cap)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(buf + used, cap - used, fmt, ap);
+	va_end(ap);
+}
+
 void table_status(const struct table *t, char *buf, size_t cap)
 {
-	size_t hidden, marked = table_marked(t, &hidden);
-	int used = 0;
+	size_t hidden, marked = table_marked(t, &hidden), from, to;
 
 	buf[0] = '\0';
 	if (t->filter)
-		used = snprintf(
+		add_status(
 			buf, cap, "filter: %.40s  %zu of %zu", t->filter, t->nmatching, t->nitems);
-	if (marked && used >= 0 && (size_t)used < cap)
-		used += snprintf(
-			buf + used, cap - (size_t)used, "%s%zu marked", used ? "  " : "", marked);
-	if (hidden && used >= 0 && (size_t)used < cap)
-		snprintf(buf + used, cap - (size_t)used, " (%zu not shown)", hidden);
+	if (hidden)
+		add_status(buf, cap, "%zu marked (%zu not shown)", marked, hidden);
+	else if (marked)
+		add_status(buf, cap, "%zu marked", marked);
+	table_window(t, &from, &to);
+	if (t->page && (from || to < t->nshown))
+		add_status(buf, cap, "%zu\u2013%zu of %zu", from + 1, to, t->nshown);
 }
 
 void table_save(const struct table *t, struct str *out)

@@ -68,7 +68,26 @@ static int widen_columns(struct table *t, int spare)
 	return spare;
 }
 
-/* What is left goes to the columns that can use it. */
+/* What is left first completes texts that are cut off, those of the most important columns first; none becomes wider
+ * than `most` for that. */
+static int complete_columns(struct table *t, int spare, int most)
+{
+	for (int keep = 0; keep <= UINT8_MAX && spare > 0; keep++) {
+		for (size_t i = 0; i < t->ncolumns; i++) {
+			int need = t->need[i] < most ? t->need[i] : most, more = need - t->w[i];
+
+			if (!t->w[i] || column_keep(t, i) != keep || more <= 0)
+				continue;
+			if (more > spare)
+				more = spare;
+			t->w[i] = (int16_t)(t->w[i] + more);
+			spare -= more;
+		}
+	}
+	return spare;
+}
+
+/* The rest goes to the columns that can use it. */
 static int grow_columns(struct table *t, int spare)
 {
 	int shares = 0, given = 0;
@@ -115,6 +134,9 @@ void table_fit(struct table *t, int x, int w)
 		gap = 2;
 		spare -= n - 1;
 	}
+	/* One very long name does not cut all the others off. */
+	spare = complete_columns(t, spare, w / 4);
+	spare = complete_columns(t, spare, w / 2);
 	grow_columns(t, spare);
 	for (size_t i = 0; i < t->ncolumns; i++) {
 		t->x[i] = (int16_t)x;
@@ -292,16 +314,45 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 	}
 }
 
+/* Once a text was on screen its width stays: columns are not to move with every row that is scrolled. */
+static void measure_rows(struct table *t)
+{
+	char buf[TABLE_CELL_MAX];
+	struct style st;
+
+	if (t->measured != t->nrows)
+		memset(t->need, 0, sizeof t->need);
+	t->measured = t->nrows;
+	for (size_t at = t->top; at < t->nshown && at - t->top < (size_t)t->page; at++) {
+		const struct table_row *r = table_shown(t, at);
+
+		for (size_t i = 0; i < t->ncolumns && !r->group; i++) {
+			const struct table_column *col = &t->columns[i];
+			int w;
+
+			if (col->right || !(is_chosen(t, i) || is_drawn_for_order(t, i)) ||
+				!cell_text(t, r, i, buf, &st))
+				continue;
+			w = text_width(buf, strlen(buf)) + (col->sign ? 2 : 0);
+			if (i == 0 && r->depth >= 2)
+				w += 2 * r->depth;
+			if (w > t->need[i])
+				t->need[i] = (int16_t)w;
+		}
+	}
+}
+
 void table_draw(struct table *t, struct canvas *c, struct area a)
 {
 	int end = a.x + a.w;
 
 	t->body = (struct area){a.x, a.y + 1, a.w, a.h > 1 ? a.h - 1 : 0};
 	t->page = t->body.h;
+	scroll_rows(t);
+	measure_rows(t);
 	table_fit(t, a.x + GUTTER, a.w - GUTTER);
 	if (a.h > 0)
 		draw_table_head(t, c, a.y, end);
-	scroll_rows(t);
 	for (int i = 0; i < t->body.h && t->top + (size_t)i < t->nshown; i++)
 		draw_table_row(t, c, t->top + (size_t)i, t->body.y + i, end);
 	if (t->nshown == 0 && t->body.h > 0)
