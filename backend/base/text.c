@@ -53,6 +53,18 @@ size_t utf8_next(const char *s, size_t n, uint32_t *cp)
 	return len;
 }
 
+size_t utf8_whole(const char *s, size_t n)
+{
+	for (size_t back = 1; back <= 3 && back <= n; back++) {
+		unsigned char c = (unsigned char)s[n - back];
+		size_t len = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+
+		if ((c & 0xC0) != 0x80)
+			return c >= 0xC2 && c <= 0xF4 && len > back ? n - back : n;
+	}
+	return n;
+}
+
 size_t utf8_put(uint32_t cp, char out[4])
 {
 	if (cp < 0x80) {

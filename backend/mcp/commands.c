@@ -23,12 +23,13 @@
 #include <berth/mem.h>
 
 #include "journal/journal.h"
+#include "mcp/output.h"
 #include "mcp/tools_commands.h"
 
-#define KEPT 64                         /* commands in the table, ended ones included */
-#define RUNNING_MOST 32                 /* beside calls */
-#define OUTPUT_MOST ((uint64_t)1 << 20) /* of each stream */
-#define OUTPUT_PART 8                   /* of the server's memory, for the output of all of them */
+#define KEPT 64                       /* commands in the table, ended ones included */
+#define RUNNING_MOST 32               /* beside calls */
+#define OUTPUT_MOST ((size_t)1 << 20) /* of each stream */
+#define OUTPUT_PART 8                 /* of the server's memory, for the output of all of them */
 #define ANSWER_MOST 65536 /* of each stream, in one answer where no other is asked for */
 #define ANSWER_BYTES 6    /* that one takes in an answer while it is made */
 #define TIMEOUT_S 60      /* where neither the call nor the definition says */
@@ -41,8 +42,7 @@ struct command {
 	int64_t id;
 	char *text; /* for lists */
 	int64_t started_ns, ended_ns;
-	struct str out[3]; /* by stream */
-	uint64_t dropped;
+	struct output out[3]; /* by stream */
 	bool running, beside, ok;
 	struct run_result result;
 	struct err err; /* it did not run */
@@ -75,7 +75,7 @@ static void free_command(struct command *c)
 		cleanup_close(&c->cancel[i]);
 	cleanup_close(&c->input);
 	for (int i = 0; i < 3; i++)
-		str_release(&c->out[i]);
+		str_release(&c->out[i].kept);
 	arena_release(&c->mem);
 	free(c->text);
 	free(c);
@@ -88,7 +88,7 @@ static void forget_command(struct command_table *t, struct command **at)
 
 	*at = c->next;
 	t->n--;
-	t->bytes -= c->out[1].len + c->out[2].len;
+	t->bytes -= c->out[1].kept.len + c->out[2].kept.len;
 }
 
 /* Under the lock: the oldest ended ones make room, for another and for `bytes` of output. */
@@ -124,7 +124,7 @@ static struct command *add_command(struct command_table *t, const char *text)
 		.users = 1,
 		.listed = true};
 	for (int i = 0; i < 3; i++)
-		str_init(&c->out[i]);
+		str_init(&c->out[i].kept);
 	arena_init(&c->mem, 1024);
 	pthread_mutex_lock(&t->lock);
 	trim_table(t, 0);
@@ -186,21 +186,19 @@ static void take_output(void *ctx, int stream, const char *bytes, size_t n)
 {
 	struct command *c = ctx;
 	struct command_table *t = c->table;
-	size_t most = budget_total(t->server) / OUTPUT_PART, left, room, take;
+	size_t most = budget_total(t->server) / OUTPUT_PART, had, room;
+	struct output *o;
 
 	if (stream < 1 || stream > 2)
 		return;
+	o = &c->out[stream];
 	pthread_mutex_lock(&t->lock);
 	if (t->bytes + n > most)
 		trim_table(t, n);
-	room = OUTPUT_MOST - c->out[stream].len;
-	left = t->bytes < most ? most - t->bytes : 0;
-	if (room > left)
-		room = left;
-	take = n < room ? n : room;
-	str_add(&c->out[stream], bytes, take);
-	t->bytes += take;
-	c->dropped += n - take;
+	had = o->kept.len;
+	room = had + (t->bytes < most ? most - t->bytes : 0);
+	output_add(o, bytes, n, room < OUTPUT_MOST ? room : OUTPUT_MOST);
+	t->bytes = t->bytes - had + o->kept.len;
 	pthread_cond_broadcast(&t->change);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -299,9 +297,9 @@ static void put_state(struct jsonw *j, const struct command *c)
 	jsonw_int(j, "exit_code", c->running ? -1 : c->result.exit_code);
 	jsonw_text(j, "ended", c->running ? "" : run_ended_name(c->result.ended));
 	jsonw_number(j, "execution_time", (double)(until - c->started_ns) / 1e9, 3);
-	jsonw_uint(j, "stdout_bytes", c->out[1].len);
-	jsonw_uint(j, "stderr_bytes", c->out[2].len);
-	jsonw_uint(j, "dropped_bytes", c->dropped);
+	jsonw_uint(j, "stdout_bytes", output_len(&c->out[1]));
+	jsonw_uint(j, "stderr_bytes", output_len(&c->out[2]));
+	jsonw_uint(j, "dropped_bytes", c->out[1].gap + c->out[2].gap);
 	jsonw_text(j, "error", c->running ? "" : c->result.err.msg);
 }
 
@@ -350,16 +348,15 @@ static bool put_streams(struct call *call, const struct command *c)
 
 	/* What does not fit beside other answers is left for read_command. */
 	if (most > ANSWER_MOST &&
-		budget_more(call, ANSWER_BYTES * (c->out[1].len + c->out[2].len), &full))
+		budget_more(call, ANSWER_BYTES * (c->out[1].kept.len + c->out[2].kept.len), &full))
 		most = ANSWER_MOST;
 	for (int i = 1; i <= 2; i++) {
-		const struct str *s = &c->out[i];
+		struct output_part part = output_from(&c->out[i], 0, most, false);
 
-		jsonw_textn(&call->out, i == 1 ? "stdout" : "stderr", s->s,
-			s->len < most ? s->len : most);
-		more |= s->len > most;
+		jsonw_textn(&call->out, i == 1 ? "stdout" : "stderr", part.bytes, part.n);
+		more |= part.n < output_len(&c->out[i]);
 	}
-	jsonw_bool(&call->out, "truncated", more || c->dropped);
+	jsonw_bool(&call->out, "truncated", more);
 	return more;
 }
 
@@ -490,8 +487,8 @@ static void wait_for_output(
 	struct command_table *t = c->table;
 	int64_t until = clock_mono_ns() + seconds * 1000000000;
 
-	while (c->running && c->out[stream].len <= offset && clock_mono_ns() < until &&
-		!call_cancelled(call)) {
+	while (c->running && !output_from(&c->out[stream], offset, SIZE_MAX, true).n &&
+		clock_mono_ns() < until && !call_cancelled(call)) {
 		struct timespec at = clock_in_ms(100);
 
 		pthread_cond_clockwait(&t->change, &t->lock, CLOCK_MONOTONIC, &at);
@@ -503,18 +500,19 @@ int tool_read_command(struct call *call, struct err *e)
 	const char *which = call_text(call, "stream");
 	int stream = which && !strcmp(which, "stderr") ? 2 : 1;
 	size_t offset = (size_t)call_number(call, "offset", 0);
-	size_t limit = (size_t)call_number(call, "limit", ANSWER_MOST), n;
+	size_t limit = (size_t)call_number(call, "limit", ANSWER_MOST);
+	struct output_part part;
 	struct command *c = find_command(call, e);
 
 	if (!c)
 		return -1;
 	pthread_mutex_lock(&c->table->lock);
 	wait_for_output(call, c, stream, offset, call_number(call, "wait", 0));
-	n = offset < c->out[stream].len ? c->out[stream].len - offset : 0;
-	n = n < limit ? n : limit;
+	part = output_from(&c->out[stream], offset, limit, c->running);
 	put_state(&call->out, c);
-	jsonw_textn(&call->out, "data", c->out[stream].s + (n ? offset : 0), n);
-	jsonw_uint(&call->out, "next_offset", offset + n);
+	jsonw_textn(&call->out, "data", part.bytes, part.n);
+	jsonw_uint(&call->out, "next_offset", part.at + part.n);
+	jsonw_uint(&call->out, "skipped_bytes", part.at > offset ? part.at - offset : 0);
 	pthread_mutex_unlock(&c->table->lock);
 	leave_command(c->table, c);
 	return 0;

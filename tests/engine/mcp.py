@@ -95,6 +95,48 @@ def _():
         assert text == "".join(f"{i}\n" for i in range(1, 20001))
 
 
+@case("of a very long output the beginning and the end are kept")
+def _():
+    with Client("team.yaml") as c:
+        got = c.call("execute_command", command="seq 1 400000; echo the end >&2; exit 3")
+        whole = "".join(f"{i}\n" for i in range(1, 400001))
+        assert got["truncated"] and got["stdout_bytes"] == len(whole) and got["stderr"] == "the end\n", got
+        assert whole.startswith(got["stdout"]) and got["stdout"], got["stdout"][-100:]
+        kept, offset, skipped = 0, 0, 0
+        while offset < got["stdout_bytes"]:
+            part = c.call("read_command", command_id=got["command_id"], offset=offset)
+            at = part["next_offset"] - len(part["data"])
+            assert part["data"] and at == offset + part["skipped_bytes"] and whole[at:part["next_offset"]] == part["data"], part
+            kept, offset, skipped = kept + len(part["data"]), part["next_offset"], skipped + part["skipped_bytes"]
+        assert skipped == got["dropped_bytes"] == len(whole) - kept and kept <= 1 << 20, (skipped, kept, got["dropped_bytes"])
+        part = c.call("read_command", command_id=got["command_id"], offset=len(whole) - 7)
+        assert part["data"] == "400000\n" and not part["skipped_bytes"], part
+
+
+@case("a character stays whole, wherever an answer ends and however slowly it comes")
+def _():
+    text = "a\u00e4\u20ac\U0001f389" * 5
+    escaped = "".join(f"\\{byte:03o}" for byte in text.encode())
+    with Client("team.yaml") as c:
+        for limit in range(1, 12):
+            got = c.call("execute_command", command=f"printf '{escaped}'", max_output=limit)
+            assert text.startswith(got["stdout"]), got
+            seen, offset = "", 0
+            while offset < got["stdout_bytes"]:
+                part = c.call("read_command", command_id=got["command_id"], offset=offset, limit=limit)
+                seen, offset = seen + part["data"], part["next_offset"]
+            assert seen == text, (limit, seen)
+            part = c.call("read_command", command_id=got["command_id"], offset=limit, limit=100)
+            assert text.endswith(part["data"]) and "\ufffd" not in part["data"], part
+        slow = "; sleep 0.2; ".join(f"printf '\\{byte:03o}'" for byte in "\u20ac".encode())
+        number = c.call("start_command", command=slow + "; printf '\\342'")["command_id"]
+        seen, offset, state = "", 0, "running"
+        while state == "running":
+            part = c.call("read_command", command_id=number, offset=offset, wait=PATIENCE)
+            seen, offset, state = seen + part["data"], part["next_offset"], part["state"]
+        assert seen == "\u20ac\ufffd", seen
+
+
 @case("commands beside: started, read, written to, ended")
 def _():
     with Client("team.yaml") as c:

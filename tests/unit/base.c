@@ -127,6 +127,21 @@ static void test_natural(void **state)
 	assert_true(text_natural("x99999999999999999999999", "x100000000000000000000000") < 0);
 }
 
+static void test_whole_characters(void **state)
+{
+	static const struct {
+		const char *s;
+		size_t whole;
+	} cases[] = {{"", 0}, {"ab", 2}, {"a\xc3", 1}, {"a\xc3\xa4", 3}, {"\xe2", 0},
+		{"\xe2\x82", 0}, {"\xe2\x82\xac", 3}, {"x\xf0\x9f\x8e", 1}, {"\xf0\x9f\x8e\x89", 4},
+		/* what no byte more would make a character */
+		{"\xff", 1}, {"\xc0", 1}, {"\x80\x80\x80\x80", 4}, {"\xc3\xa4\xa4", 3}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		assert_int_equal(utf8_whole(cases[i].s, strlen(cases[i].s)), cases[i].whole);
+}
+
 static void expect_quoted(const char *name, const char *want)
 {
 	struct str out = STR_INIT;
@@ -266,6 +281,7 @@ int main(void)
 		cmocka_unit_test(test_str),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_natural),
+		cmocka_unit_test(test_whole_characters),
 		cmocka_unit_test(test_quoted_names),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_format),
