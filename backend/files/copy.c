@@ -744,7 +744,12 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 		}
 	}
 	if (rc < 0)
-		rc = errno == ECANCELED ? op_cancelled(e) : path_error(e, errno, "copy", from);
+		rc = errno == ECANCELED ? op_cancelled(e)
+			: errno == EEXIST
+			? err_set(e, ERR_CONFLICT,
+				  "%.200s cannot replace %.200s, which is of another type", from,
+				  x->to)
+			: path_error(e, errno, "copy", from);
 	else
 		note_copied(x, NULL, NULL, &as);
 	/* One that failed is gone again. */

@@ -170,6 +170,24 @@ static int move_across(const struct op *op, struct files *f, struct files_root *
 	return rc;
 }
 
+/* Where both are names of one file already a rename does nothing: the old one goes.  Not straight away, because a
+ * directory that ignores case may hold but one name, which was both. */
+static int drop_old_name(const struct place *a, const struct place *b)
+{
+	char temporary[64];
+	struct stat now;
+
+	if (S_ISDIR(a->st.st_mode) || fstatat(a->dir, a->leaf, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!path_is_same(&now, &a->st))
+		return 0;
+	snprintf(temporary, sizeof temporary, ".berth.%d.move", (int)getpid());
+	if (rename_new(a->dir, a->leaf, a->dir, temporary) < 0)
+		return -1;
+	if (fstatat(b->dir, b->leaf, &now, AT_SYMLINK_NOFOLLOW) < 0)
+		return renameat(a->dir, temporary, b->dir, b->leaf);
+	return unlinkat(a->dir, temporary, 0);
+}
+
 static int move_path(struct op *op, struct files_root *r, const char *from, const char *to,
 	bool overwrite, struct err *e)
 {
@@ -178,6 +196,7 @@ static int move_path(struct op *op, struct files_root *r, const char *from, cons
 	const struct patience wait = patience(LOCK_MS, op);
 	AUTO_STAGING struct staging *s = NULL;
 	uint64_t keys[2];
+	bool linked;
 
 	if (refuse_staging(from, e) < 0 || refuse_staging(to, e) < 0 ||
 		judge_find(r, from, &a, e) < 0)
@@ -197,8 +216,11 @@ static int move_path(struct op *op, struct files_root *r, const char *from, cons
 		return path_error(e, errno, "move", from);
 	if (refuse_fixed(r, &a.st, from, "moved", e) < 0)
 		return -1;
+	linked = fstatat(dir_b, b.leaf, &b.st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		path_is_same(&a.st, &b.st) && !(a.key == b.key && !strcmp(a.leaf, b.leaf));
 	if ((overwrite ? renameat(dir_a, a.leaf, dir_b, b.leaf)
-		       : rename_new(dir_a, a.leaf, dir_b, b.leaf)) == 0)
+		       : rename_new(dir_a, a.leaf, dir_b, b.leaf)) == 0 &&
+		(!linked || drop_old_name(&a, &b) == 0))
 		return 0;
 	if (errno == EINVAL)
 		return err_set(e, ERR_REFUSED, "%.200s cannot be moved into itself", from);

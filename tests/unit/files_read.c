@@ -275,7 +275,8 @@ static void test_binary_and_proc(void **state)
 	const char *paths[] = {"bin", "text"};
 	struct files_reading *r;
 	struct files_root *proc;
-	struct files_want version = {.path = "version"};
+	struct files_want version = {.path = "version"},
+			  last = {.path = "meminfo", .tail_lines = 1};
 
 	(void)state;
 	tree_write("root/bin", "a\0b", 3);
@@ -295,6 +296,13 @@ static void test_binary_and_proc(void **state)
 			0);
 		assert_null(r->items[0].err);
 		assert_true(strncmp(r->items[0].bytes, "Linux", 5) == 0);
+		files_reading_free(r);
+		assert_int_equal(
+			files_read(f, proc, &last, 1, &(struct files_read_options){0}, &r, NULL),
+			0);
+		assert_true(r->items[0].len > 1);
+		assert_ptr_equal(memchr(r->items[0].bytes, '\n', r->items[0].len),
+			r->items[0].bytes + r->items[0].len - 1);
 		files_reading_free(r);
 		files_root_close(proc);
 	}

@@ -489,6 +489,11 @@ static void transform_tree(const char *start, const struct files_transform_optio
 
 static void test_transform(void **state)
 {
+	/* What reaches beyond a line is a mistake, and no pattern that finds nothing. */
+	static const char *const never[] = {"a\nb", "a\\nb", "a\\r?\\n", "[a]\\n", "[]\\]]\\n",
+		"[^]a]\\n", "[[:alpha:]x]\\n", "\\Q\\n\\E\\n", "\\\\\\n"};
+	static const char *const fine[] = {"Z[\\n]", "Z[^\\n]", "Z[]\\n]", "Z\\\\n", "Z\\Q\\n\\E",
+		"Z\\Q\\n", "Z[[:alpha:]\\n]", "Z[\\]\\n]", "Z\\["};
 	struct files_transform_result res;
 	struct files_transform_options o = {
 		.pattern = REGEX("(\\w+)=(\\w+)"),
@@ -528,6 +533,20 @@ static void test_transform(void **state)
 	o.replacement_len = 2;
 	transform_tree("t", &o, &res, ERR_USAGE);
 	str_release(&res.diff);
+	o.replacement_len = 0;
+	for (size_t i = 0; i < COUNT(never); i++) {
+		o.pattern = (struct files_pattern){
+			.text = never[i], .len = strlen(never[i]), .regex = true};
+		transform_tree("t", &o, &res, ERR_USAGE);
+		str_release(&res.diff);
+	}
+	for (size_t i = 0; i < COUNT(fine); i++) {
+		o.pattern = (struct files_pattern){
+			.text = fine[i], .len = strlen(fine[i]), .regex = true};
+		transform_tree("t", &o, &res, ERR_NONE);
+		assert_int_equal(res.replacements, 0);
+		str_release(&res.diff);
+	}
 	/* A line that is too hard stays as it is, and is counted. */
 	char line[3010];
 

@@ -648,6 +648,14 @@ static void test_move(void **state)
 	assert_true(tree_has("root/m/b", "b"));
 	assert_int_equal(move_tree("m/c", "m/b", true), ERR_NONE);
 	assert_true(tree_has("root/m/b", "a"));
+	/* Names of one file: the old one goes, as mv has it; its own name stays. */
+	assert_int_equal(link(tree_path("root/m/b"), tree_path("root/m/d")), 0);
+	assert_int_equal(move_tree("m/d", "m/b", false), ERR_CONFLICT);
+	assert_true(tree_exists("root/m/d"));
+	assert_int_equal(move_tree("m/d", "m/b", true), ERR_NONE);
+	assert_false(tree_exists("root/m/d"));
+	assert_int_equal(move_tree("m/b", "./m/b", true), ERR_NONE);
+	assert_true(tree_has("root/m/b", "a"));
 	assert_int_equal(move_tree("m", "m/inside", false), ERR_REFUSED);
 	assert_int_equal(move_tree("m/b", "../stolen", false), ERR_REFUSED);
 	assert_int_equal(move_tree("../outside", "stolen", false), ERR_REFUSED);

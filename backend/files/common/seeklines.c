@@ -8,6 +8,7 @@
 #include <berth/mem.h>
 
 #define BLOCK (256u << 10)
+#define END_MOST ((uint64_t)64 << 20) /* of a file that says it is empty */
 
 /* A whole block, but at the end. */
 static ssize_t fill_block(int fd, char *buf, size_t want, uint64_t at, const struct op *op)
@@ -38,10 +39,27 @@ int lines_skip(int fd, uint64_t *at, uint64_t *lines, const struct op *op)
 	return 0;
 }
 
+/* The end of a file that has none of its own: those of /proc say that they are empty. */
+static int find_end(int fd, char *buf, const struct op *op, uint64_t *size)
+{
+	ssize_t n;
+
+	while ((n = fill_block(fd, buf, BLOCK, *size, op)) > 0) {
+		*size += (uint64_t)n;
+		if (*size > END_MOST) {
+			errno = EFBIG;
+			return -1;
+		}
+	}
+	return (int)n;
+}
+
 int lines_back(int fd, uint64_t size, uint64_t lines, const struct op *op, uint64_t *at)
 {
 	AUTO_FREE char *buf = xmalloc(BLOCK);
 
+	if (!size && find_end(fd, buf, op, &size) < 0)
+		return -1;
 	for (*at = size; *at;) {
 		size_t want = *at < BLOCK ? (size_t)*at : BLOCK;
 		ssize_t n = fill_block(fd, buf, want, *at - want, op);

@@ -143,6 +143,41 @@ static void make_sieve(struct matcher *m, const struct files_pattern *p)
 	}
 }
 
+/* Behind a class that begins at p: "]" is in it where it comes first, and in "[:name:]". */
+static const char *skip_class(const char *p, const char *end)
+{
+	p += 1 + (p + 1 < end && p[1] == '^');
+	for (const char *first = p; p < end; p++) {
+		if (*p == '\\')
+			p++;
+		else if (*p == ']' && p > first)
+			return p;
+		else if (*p == '[' && p + 1 < end && strchr(":.=", p[1])) {
+			const char *close =
+				memmem(p + 2, (size_t)(end - p - 2), (char[]){p[1], ']'}, 2);
+
+			p = close ? close + 1 : p;
+		}
+	}
+	return end;
+}
+
+/* "\n" outside a class: as ripgrep has it, that is a mistake rather than a pattern that finds nothing. */
+static bool has_escaped_line_feed(const char *p, const char *end)
+{
+	for (; p < end; p++) {
+		if (*p == '[')
+			p = skip_class(p, end);
+		else if (*p == '\\' && ++p < end) {
+			if (*p == 'n')
+				return true;
+			if (*p == 'Q' && !(p = memmem(p, (size_t)(end - p), "\\E", 2)))
+				return false;
+		}
+	}
+	return false;
+}
+
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 {
 	struct matcher *m;
@@ -152,7 +187,8 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 	if (p->len > PATTERN_MAX)
 		return err_null(
 			err_set(e, ERR_USAGE, "the pattern is longer than %d bytes", PATTERN_MAX));
-	if (memchr(p->text, '\n', p->len))
+	if (memchr(p->text, '\n', p->len) ||
+		(p->regex && has_escaped_line_feed(p->text, p->text + p->len)))
 		return err_null(err_set(e, ERR_USAGE,
 			"a pattern matches within lines: it cannot hold a line feed"));
 	m = xcalloc(1, sizeof *m);
