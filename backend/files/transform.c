@@ -143,15 +143,18 @@ static bool hold_growth(struct transforming *x, struct edit *ed)
 	return next <= ed->held || hold_edit(x, ed, next + HELD_STEP);
 }
 
-/* Note that the line(s) around a match changed; matches of one line are one change. */
+/* Note that the line(s) around a match changed; matches of one line are one change.  Nothing before the line of the
+ * last match is looked at again: a line may be as long as the file, with a match at every byte. */
 static void note_change(struct edit *ed, const char *s, size_t n, size_t match, size_t copied)
 {
 	struct change *last = ed->nchanges ? &ed->changes[ed->nchanges - 1] : NULL;
-	const char *nl = match ? memrchr(s, '\n', match) : NULL;
-	size_t line = nl ? (size_t)(nl + 1 - s) : 0;
+	size_t line = last ? last->old_to : 0; /* one begins here */
+	const char *nl;
 
-	if (last && line == last->old_from)
+	if (last && (match < line || line == n))
 		return;
+	nl = memrchr(s + line, '\n', match - line);
+	line = nl ? (size_t)(nl + 1 - s) : line;
 	nl = memchr(s + match, '\n', n - match);
 	ed->changes = mem_grow(ed->changes, &ed->cap, ed->nchanges + 1, sizeof *ed->changes);
 	/* What lies before the match in its line is in the new text already. */
@@ -171,6 +174,8 @@ static struct edit *replace_matches(
 	size_t from = 0, copied = 0, at, stop, before;
 	bool fits = true;
 
+	w->local.steady = true;
+	w->local.line_to = 0;
 	while (fits && matcher_find(&w->local, s, n, from, &at, &stop)) {
 		if (at == n && n > 0 && s[n - 1] == '\n')
 			break; /* an empty match behind the last line */

@@ -615,6 +615,47 @@ static void test_transform_bounds(void **state)
 	str_release(&all.diff);
 }
 
+/* One line with many matches: work that grows with their square would not end. */
+static void test_transform_long_line(void **state)
+{
+	const struct files_pattern patterns[] = {
+		LITERAL("b"), REGEX("b"), REGEX("[bc]+"), REGEX("(?#)(b)"), REGEX("(?<=a)b(?=a)")};
+	size_t n = 32u << 20;
+	char *text = xmalloc(n + 8);
+
+	(void)state;
+	memset(text, 'a', n);
+	for (size_t i = 1; i < n; i += 64)
+		text[i] = 'b';
+	memcpy(text + n, "\naba", 5);
+	tree_write("root/wide/a", text, n + 4);
+	for (size_t i = 0; i < COUNT(patterns); i++) {
+		struct files_transform_result res;
+		struct files_transform_options o = {.pattern = patterns[i],
+			.replacement = "c",
+			.replacement_len = 1,
+			.preview = true,
+			.max_diff = 100};
+
+		transform_tree("wide", &o, &res, ERR_NONE);
+		assert_int_equal(res.replacements, n / 64 + 1);
+		assert_int_equal(res.gave_up, 0);
+		str_release(&res.diff);
+	}
+	/* What lies behind the long line. */
+	text[n - 1] = '\n';
+	tree_write("root/wide/a", text + n - 66, 70);
+	transform_tree("wide",
+		&(struct files_transform_options){
+			.pattern = LITERAL("b"), .replacement = "c", .replacement_len = 1},
+		&(struct files_transform_result){0}, ERR_NONE);
+	memset(text, 'a', 66);
+	memcpy(text, "aaac", 4);
+	memcpy(text + 65, "\n\naca", 6);
+	assert_true(tree_has("root/wide/a", text));
+	free(text);
+}
+
 /* What search finds is changed: one file by its name, behind a byte order mark, in UTF-16.  What is not text by any of its
  * bytes is left as it is, and counted. */
 static void test_transform_kinds(void **state)
@@ -837,6 +878,7 @@ int main(void)
 		cmocka_unit_test(test_sieve),
 		cmocka_unit_test(test_transform),
 		cmocka_unit_test(test_transform_bounds),
+		cmocka_unit_test(test_transform_long_line),
 		cmocka_unit_test(test_transform_kinds),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_search_job),

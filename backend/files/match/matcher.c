@@ -263,6 +263,19 @@ static const char *line_end(const char *at, const char *end)
 	return nl ? nl : end;
 }
 
+/* The same of the line that holds s[at].  A long one is not looked through again for each of its matches. */
+static size_t find_stop(struct matcher_local *l, const char *s, size_t n, size_t at)
+{
+	size_t stop;
+
+	if (l->steady && at >= l->line_from && at < l->line_to)
+		return l->line_to < n ? l->line_to : n;
+	stop = (size_t)(line_end(s + at, s + n) - s);
+	l->line_from = at;
+	l->line_to = stop;
+	return stop;
+}
+
 static bool is_match_stopped(const struct matcher_local *l)
 {
 	return l->op && op_stopped(l->op);
@@ -374,8 +387,7 @@ static int match_far(struct matcher_local *l, const char *s, size_t n, size_t fr
 static int match_line(
 	struct matcher_local *l, const char *s, size_t n, size_t from, size_t *ret_end)
 {
-	const char *end = line_end(s + from, s + n);
-	size_t stop = (size_t)(end - s);
+	size_t stop = find_stop(l, s, n, from);
 	int rc = stop - from > LONG ? match_far(l, s, stop, from) : match_regex(l, s, stop, from);
 
 	*ret_end = stop;
@@ -417,8 +429,7 @@ static bool check_candidate(struct matcher_local *l, const char *s, size_t n, si
 
 	if (!m->automaton || l->dense || (!m->literal.len && !m->sieve.width))
 		return true;
-	return automaton_find(m->automaton, s + from,
-		       (size_t)(line_end(s + from, s + n) - (s + from))) != NULL;
+	return automaton_find(m->automaton, s + from, find_stop(l, s, n, from) - from) != NULL;
 }
 
 /* Bytes were passed, and a line looked at in vain: where nearly every line is, reading all is cheaper. */
@@ -444,7 +455,7 @@ static bool find_sieved(
 		line = memrchr(s + from, '\n', (size_t)(hit - s) - from);
 		begin = line ? (size_t)(line + 1 - s) : from;
 		if (!check_candidate(l, s, n, begin)) {
-			next = (size_t)(line_end(hit, s + n) - s);
+			next = find_stop(l, s, n, (size_t)(hit - s));
 		} else if (match_line(l, s, n, begin, &next) == 1) {
 			take_match(l, start, end);
 			return true;
@@ -457,14 +468,16 @@ static bool find_sieved(
 
 /* Where the lines from `from` on end that are matched in one go: before a long line, which is matched
  * by itself. */
-static size_t piece_end(const struct matcher *m, const char *s, size_t n, size_t from)
+static size_t piece_end(struct matcher_local *l, const char *s, size_t n, size_t from)
 {
 	size_t end;
 	const char *nl;
 
-	if (m->ends || n - from <= PIECE)
+	if (l->m->ends || n - from <= PIECE)
 		return n;
-	end = (size_t)(line_end(s + from + PIECE, s + n) - s);
+	end = find_stop(l, s, n, from);
+	if (end - from <= PIECE)
+		end = find_stop(l, s, n, from + PIECE);
 	if (end - from <= LONG)
 		return end;
 	nl = memrchr(s + from, '\n', PIECE);
@@ -498,7 +511,7 @@ static int find_in_piece(struct matcher_local *l, const char *s, size_t end, siz
 	if (rc <= 0)
 		return rc;
 	take_match(l, ret_start, ret_end);
-	if (*ret_end <= (size_t)(line_end(s + *ret_start, s + end) - s))
+	if (*ret_end <= find_stop(l, s, end, *ret_start))
 		return 1;
 	/* It ran on into the next line: what is there within this one? */
 	from = *ret_start;
@@ -527,7 +540,7 @@ bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from,
 	if (has_sieve(m))
 		return find_sieved(l, s, n, from, ret_start, ret_end);
 	while (from <= n && !is_match_stopped(l)) {
-		size_t end = piece_end(m, s, n, from);
+		size_t end = piece_end(l, s, n, from);
 		int rc = -1;
 
 		*ret_start = from;

@@ -25,7 +25,10 @@ struct matcher_local {
 	size_t expand_most; /* what one replacement expands to is not built further than one piece beyond it; 0: any */
 	uint64_t passed, missed; /* bytes, and lines that a sieve named in vain */
 	bool dense;              /* those were too many of all */
-	bool cut;                /* the text ends within a line: its end is none of a line */
+	bool steady; /* from one call to the next the text is the same: set line_to to 0 for another one */
+	size_t line_from,
+		line_to; /* between them is no line feed, and behind them one, or the end */
+	bool cut;        /* the text ends within a line: its end is none of a line */
 };
 
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e);
