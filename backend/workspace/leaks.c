@@ -12,6 +12,7 @@
 #include <berth/text.h>
 
 #define LINE_LOOKED 4096 /* bytes of a line in which NAME=VALUE is looked for */
+#define KEY_LOOKED 96    /* in which PRIVATE KEY follows "-----BEGIN " */
 #define VALUE_MIN 12     /* shorter values of telling names are mostly words */
 
 /* What is of a token behind its beginning. */
@@ -133,9 +134,14 @@ static void match_token(struct seeking *s, const char *at)
 static void match_key(struct seeking *s, const char *at)
 {
 	static const char begin[] = "-----BEGIN ", kind[] = "PRIVATE KEY";
+	size_t n = (size_t)(s->end - at);
+	const char *nl;
 
-	if ((size_t)(s->end - at) > sizeof begin && !memcmp(at, begin, sizeof begin - 1) &&
-		memmem(at, (size_t)(end_of_line(s, at) - at), kind, sizeof kind - 1))
+	if (n <= sizeof begin || memcmp(at, begin, sizeof begin - 1) != 0)
+		return;
+	n = n < KEY_LOOKED ? n : KEY_LOOKED;
+	nl = memchr(at, '\n', n);
+	if (memmem(at, nl ? (size_t)(nl - at) : n, kind, sizeof kind - 1))
 		tell_secret(s, at, "a private key");
 }
 

@@ -182,6 +182,22 @@ static void test_secrets_at_any_place(void **state)
 	}
 }
 
+/* Beginnings without an end in one line of 4 MiB: looking each up to the end of the line would take minutes. */
+static void test_secrets_begun_often(void **state)
+{
+	static const char *const often[] = {"-----BEGIN ", "sk-", "A_TOKEN=", "TOKEN: \"",
+		"a://b:c", "--", "=", "eyJ", "KEY   =   ", "gh", "A_KEY=a8f5f167f44f4964 "};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(often); i++) {
+		AUTO_STR struct str text = STR_INIT;
+
+		while (text.len < 4 << 20)
+			str_adds(&text, often[i]);
+		assert_in_range(workspace_find_secrets("a", text.s, text.len, NULL, NULL), 0, 1);
+	}
+}
+
 /* One of a line is told, and NAME=VALUE far behind its beginning is none. */
 static void test_secrets_of_a_line(void **state)
 {
@@ -212,6 +228,7 @@ int main(void)
 		cmocka_unit_test(test_secrets_in_blocks),
 		cmocka_unit_test(test_secrets_without_end),
 		cmocka_unit_test(test_secrets_at_any_place),
+		cmocka_unit_test(test_secrets_begun_often),
 		cmocka_unit_test(test_secrets_of_a_line),
 	};
 
