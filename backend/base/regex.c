@@ -23,7 +23,8 @@ struct regex {
 
 struct regex *regex_new(const char *text, unsigned flags, char why[REGEX_WHY_MAX])
 {
-	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY;
+	/* Behind a byte that is not UTF-8 ".*" may begin, too, not only at the start of a line. */
+	uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_DOTSTAR_ANCHOR;
 	uint32_t utf = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF;
 	pcre2_compile_context *c = pcre2_compile_context_create(NULL);
 	struct regex *r = xcalloc(1, sizeof *r);

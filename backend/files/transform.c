@@ -8,6 +8,7 @@
 #include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "files/match/searchfile.h"
 #include "files/common/token.h"
@@ -172,6 +173,7 @@ static struct edit *replace_matches(
 	const struct files_transform_options *o = x->o;
 	struct edit *ed = NULL;
 	size_t from = 0, copied = 0, at, stop, before;
+	uint32_t behind;
 	bool fits = true;
 
 	w->local.steady = true;
@@ -202,7 +204,8 @@ static struct edit *replace_matches(
 			fits = hold_bytes(x, (int64_t)x->most + 1);
 		copied = stop;
 		ed->replacements++;
-		from = stop > at ? stop : at + 1;
+		/* Nothing is put into a character. */
+		from = stop > at ? stop : at < n ? at + utf8_next(s + at, n - at, &behind) : n + 1;
 		if (from > n || op_stopped(&x->op))
 			break;
 	}

@@ -164,6 +164,8 @@ static void test_hard_patterns(void **state)
 	tree_text("root/u", "na\xc3\xafve \xff caf\xc3\xa9\n");
 	SEARCH("u:1:1:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("na.ve"));
 	SEARCH("u:1:10:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("caf\xc3\xa9?"));
+	SEARCH("u:1:9:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX(".*caf"));
+	SEARCH("u:1:9:na\xc3\xafve \xff caf\xc3\xa9\n", "u", .pattern = REGEX("(.*?)(?=caf)"));
 }
 
 /* Long lines, where each place to start from costs as much as the line is long: given up after a
@@ -720,6 +722,48 @@ static void test_transform_kinds(void **state)
 
 /* The preview is a patch that patch(1) would apply: applying it gives what the transformation
  * gives. */
+/* Bytes that are not UTF-8 stay as they are, what is beside them is changed, and nothing is put into a character. */
+static void test_transform_bad_bytes(void **state)
+{
+	static const struct {
+		const char *pattern, *to, *before, *after;
+	} cases[] = {
+		{"x*", "-", "a\xc3\xa9\xf0\x9f\x98\x80xb\n", "-a-\xc3\xa9-\xf0\x9f\x98\x80--b-\n"},
+		{"\\b", "|", "\xc3\xa9t\xc3\xa9\n", "|\xc3\xa9t\xc3\xa9|\n"},
+		{".*b", "<$0>",
+			"ab\xff"
+			"cb\n\xe9"
+			"bd\n",
+			"<ab>\xff<cb>\n\xe9<b>d\n"},
+		{"[^a]", "",
+			"a\xff"
+			"b\xe9\n",
+			"a\xff\xe9\n"},
+		{"b", "c",
+			"\xf0\x9f"
+			"b\x80\xc3",
+			"\xf0\x9f"
+			"c\x80\xc3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct files_transform_result res;
+		struct files_transform_options o = {
+			.pattern = {.text = cases[i].pattern,
+				.len = strlen(cases[i].pattern),
+				.regex = true},
+			.replacement = cases[i].to,
+			.replacement_len = strlen(cases[i].to),
+		};
+
+		tree_text("root/bad/a", cases[i].before);
+		transform_tree("bad", &o, &res, ERR_NONE);
+		str_release(&res.diff);
+		assert_true(tree_has("root/bad/a", cases[i].after));
+	}
+}
+
 static void test_diff_applies(void **state)
 {
 	struct files_transform_options o = {.pattern = REGEX("b(.)"),
@@ -880,6 +924,7 @@ int main(void)
 		cmocka_unit_test(test_transform_bounds),
 		cmocka_unit_test(test_transform_long_line),
 		cmocka_unit_test(test_transform_kinds),
+		cmocka_unit_test(test_transform_bad_bytes),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_search_job),
 	};

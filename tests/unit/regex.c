@@ -34,6 +34,30 @@ static void perl_words(void **state)
 	assert_int_equal(find_in("ä.ü", REGEX_FOLD, "ÄöÜ"), 1);
 }
 
+/* A byte that is not UTF-8 is matched by nothing, and hides nothing beside it. */
+static void beside_bad_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(find_in("b", 0,
+				 "\xff"
+				 "b"),
+		1);
+	assert_int_equal(find_in(".*b", 0,
+				 "\xff"
+				 "ab"),
+		1);
+	assert_int_equal(find_in("(.*)b$", REGEX_LINES,
+				 "a\n\xe9"
+				 "b\nc"),
+		1);
+	assert_int_equal(find_in("\\W*b", 0, "a\xc3 b"), 1);
+	assert_int_equal(find_in("a.b", 0,
+				 "a\xff"
+				 "b"),
+		0);
+	assert_int_equal(find_in("[^x]", 0, "\xff"), 0);
+}
+
 static void lines_and_whole(void **state)
 {
 	(void)state;
@@ -116,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(perl_words),
+		cmocka_unit_test(beside_bad_bytes),
 		cmocka_unit_test(lines_and_whole),
 		cmocka_unit_test(where_it_is),
 		cmocka_unit_test(bytes_that_are_no_text),

@@ -145,6 +145,11 @@ static void test_lists(void **state)
 	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "env A=1 python -S x.py"), 0);
 	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "timeout --signal KILL 60 ls"), 0);
 	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "timeout --signal ls 60 make"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "curl http://x \xff"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, 2, "curl \xc3"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, either, 5, "wget '\xe9\n' x"), -1);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "python \xff.py"), 0);
+	assert_int_equal(check_by_lists(allow, 3, NULL, 0, "py\xffthon x.py"), -1);
 	assert_int_equal(check_by_lists(NULL, 0, either, 5, "git push"), -1);
 	assert_int_equal(check_by_lists(NULL, 0, either, 5, "cd x && git push --force"), -1);
 	assert_int_equal(check_by_lists(NULL, 0, either, 5, "rm x"), -1);

@@ -89,7 +89,9 @@ static int compile_pattern(struct matcher *m, const struct files_pattern *p, str
 	AUTO_FREE char *text =
 		p->regex ? xstrndup(p->text, p->len) : quote_literal(p->text, p->len);
 	size_t n = p->regex ? p->len : strlen(text);
-	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
+	/* Where a byte is not UTF-8, ".*" may begin behind it, too, not only at the start of a line. */
+	uint32_t options = PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT |
+		PCRE2_NO_DOTSTAR_ANCHOR;
 	PCRE2_UCHAR why[128];
 	PCRE2_SIZE at = 0;
 	int code = 0;
