@@ -9,7 +9,8 @@ A scenario is one JSON object; every key may be left out:
     api, min_api "1.41", "1.12"
     product      "docker" or "podman"
     cgroup       1 or 2: the shape of statistics
-    containers   a number, or a list of {name, image, state, labels, tty, env, cpu, memory, log, ...}
+    containers   a number, or a list of {name, image, state, labels, tty, env, cpu, memory, log, ...}; "split": the log in pieces of so many bytes,
+                 "summary", "inspect" (a list), "stats": members that replace those of the list, of inspect and of stats
     log          lines that every container has written: a list of strings, "e:" in front for stderr, or of objects
                  {"text", "at" (its stamp, ns), "err" (stderr), "part" (no newline), "system" (a complaint of the engine),
                  "raw" (these bytes)}; those with a stamp are chosen by `since` as the engine does: of the first that is
@@ -117,7 +118,7 @@ class Engine:
     def emit(self, action, c, kind="container"):
         now = time.time_ns()
         event = {"Type": kind, "Action": action, "scope": "local", "time": now // 10**9, "timeNano": now,
-                 "Actor": {"ID": c["id"], "Attributes": {"name": c["name"], "image": c["image"], **c["labels"]}}}
+                 "Actor": {"ID": c["id"], "Attributes": {"name": c["name"], "image": c["image"], **(c["labels"] or {})}}}
         if self.major() < 29:  # API 1.52 dropped the old spelling
             event.update(status=action, id=c["id"], **{"from": c["image"]})
         with self.lock:
@@ -132,7 +133,7 @@ class Engine:
         return {"Id": c["id"], "Names": c.get("names", ["/" + c["name"]]), "Image": c["image"], "ImageID": "sha256:" + "ab" * 32,
                 "Command": "/demo/idle.sh", "Created": int(c["created"]), "Ports": [], "Labels": c["labels"],
                 "State": c["state"], "Status": c.get("status", words.get(c["state"], "Exited (0) 2 hours ago")),
-                "HostConfig": {"NetworkMode": "none"}, "NetworkSettings": {"Networks": {}}, "Mounts": []}
+                "HostConfig": {"NetworkMode": "none"}, "NetworkSettings": {"Networks": {}}, "Mounts": [], **c.get("summary", {})}
 
     def inspect(self, c):
         running = c["state"] in ("running", "paused", "restarting")
@@ -147,7 +148,7 @@ class Engine:
                    "Ports": c.get("ports", {})}
         if self.major() < 29:
             network["IPAddress"] = ""
-        return {"Id": c["id"], "Created": stamp(c["created"]), "Path": "/demo/idle.sh", "Args": [], "State": state,
+        body = {"Id": c["id"], "Created": stamp(c["created"]), "Path": "/demo/idle.sh", "Args": [], "State": state,
                 "Image": "sha256:" + "ab" * 32, "Name": "/" + c["name"], "RestartCount": c.get("restarts", 0),
                 "Driver": "overlay2", "Platform": "linux", "MountLabel": "", "ProcessLabel": "", "AppArmorProfile": "",
                 "ExecIDs": None, "GraphDriver": {"Name": "overlay2", "Data": None}, "Mounts": c.get("mounts", []),
@@ -161,6 +162,10 @@ class Engine:
                            "Cmd": ["/demo/idle.sh"], "Image": c["image"], "WorkingDir": "", "Entrypoint": None,
                            "Labels": c["labels"]},
                 "NetworkSettings": network}
+        for change in c.get("inspect", []):
+            for key, value in change.items():
+                body[key] = {**body[key], **value} if isinstance(value, dict) and isinstance(body.get(key), dict) else value
+        return body
 
     def stats(self, c):
         elapsed = time.time() - START
@@ -422,6 +427,12 @@ class Handler(socketserver.BaseRequestHandler):
         run, sent, rate = len(c.get("begins", [])), len(lines), engine.get("log_rate", 0)
         lines = self.chosen(engine, query, lines)
         send = self.stream("application/vnd.docker.raw-stream" if c["tty"] else "application/vnd.docker.multiplexed-stream")
+        size = c.get("split")
+        if size:
+            data = b"".join(self.frame(c, query, line) for line in lines)
+            lines = []
+            for at in range(0, len(data), size):
+                send(data[at:at + size])
         for line in lines:
             send(self.frame(c, query, line))
         for n in itertools.count() if query.get("follow") in ("1", "true") else ():

@@ -461,7 +461,8 @@ static const struct cli_command commands[] = {
 			"they arrive.  -f ends when the containers have exited or are removed; one that "
 			"is restarted within two seconds, or by its restart policy, is still followed.  "
 			"With several containers, --grep or --json, lines over 1 MiB are truncated with a "
-			"warning, and the exit code is 1.  "
+			"warning, and the exit code is 1.  A line that a run left without its newline ends where the next "
+			"run begins if -t is given; with a terminal, the engine's time of the next is printed within it.  "
 			"With "
 			"--grep RE, a Perl regular expression (small letters match capitals, too; a leading ! "
 			"inverts), matching lines are printed as they are found, sixteen containers at a time; without a match the exit code is 1.",

@@ -202,10 +202,19 @@ static void cell_up(char *buf, const struct container *c, const struct snapshot 
 		format_span(buf, up);
 }
 
+/* As docker has it: an id is twelve digits, and a name goes without its digest. */
 static void cell_image(char *buf, const struct container *c, const struct snapshot *s)
 {
+	const char *id = strncmp(c->image, "sha256:", 7) != 0 ? "" : c->image + 7;
+	char *digest;
+
 	(void)s;
 	text_clean(buf, PS_CELL_MAX, c->image);
+	digest = strstr(buf, "@sha256:");
+	if (digest && digest > buf)
+		*digest = '\0';
+	else if (strspn(id, "0123456789abcdef") == 64)
+		snprintf(buf, PS_CELL_MAX, "%.12s", id);
 }
 
 /* As the console has them, with the arrow in ASCII: scripts read it. */
