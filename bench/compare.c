@@ -44,8 +44,6 @@ void compare_samples(const double *old, size_t n_old, const double *new, size_t 
 	struct compared *ret)
 {
 	memset(ret, 0, sizeof *ret);
-	ret->n_old = n_old;
-	ret->n_new = n_new;
 	ret->relative = ret->speed = (struct interval){NAN, NAN, NAN};
 	ret->p = NAN;
 	ret->old_median = ret->new_median = NAN;

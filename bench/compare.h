@@ -35,7 +35,6 @@ const char *change_word(enum change c);
 struct compared {
 	enum change change;
 	bool alert; /* slower than its alert allows */
-	size_t n_old, n_new;
 	double old_median, new_median, p;
 	struct interval speed, relative; /* relative: to the baseline arm; NaN without one */
 };

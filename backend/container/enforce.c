@@ -210,7 +210,6 @@ size_t enforce_read(struct agents_host *h, const struct spec *s, const char *id,
 	process_list_init(p);
 	memcpy(p->id, id, sizeof p->id);
 	p->pid = x.pid;
-	p->with_limits = true;
 	process_list_read(p, &mounts);
 	if (p->ok) {
 		add_bytes(&l, "memory", s->limits.memory_bytes, p->memory_limit);

@@ -44,7 +44,6 @@ struct asking {
 	} grant[END_GRANTS];
 	size_t ngrants;
 	uv_timer_t push;
-	uint64_t pushed_up, pushed_down, pushed_connections;
 };
 struct routes;
 struct mux;

@@ -45,9 +45,8 @@ struct ports_end {
 	uid_t owner;
 	struct port *port[PORTS_MAX];
 	size_t nports, nlinks;
-	int closer;   /* a pipe: what is written to it is closed by another thread */
-	bool emptied; /* the last port was closed: nothing is left to do */
-	int waits;    /* who closed it; it hears of our end by ours */
+	int closer; /* a pipe: what is written to it is closed by another thread */
+	int waits;  /* who closed it; it hears of our end by ours */
 	uint8_t chunk[PORT_CHUNK];
 };
 

@@ -92,7 +92,7 @@ struct engine_container {
 	const char *error; /* State.Error: why it did not start; "" */
 	int64_t created_wall_ms, started_wall_ms, finished_wall_ms;
 	uint64_t memory_limit, memory_swap_limit; /* 0 none; swap UINT64_MAX: unlimited */
-	uint64_t nano_cpus, cpu_quota, cpu_period, cpu_shares;
+	uint64_t nano_cpus, cpu_quota, cpu_period;
 	int64_t pids_limit;         /* 0 or -1: none */
 	const char *seccomp;        /* "default", "unconfined", "custom" */
 	const char *apparmor;       /* "" when none */

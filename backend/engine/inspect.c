@@ -214,7 +214,6 @@ static void read_host_config(const cJSON *host, struct arena *a, struct engine_c
 	c->nano_cpus = ejson_u64(host, "NanoCpus");
 	c->cpu_quota = ejson_u64(host, "CpuQuota");
 	c->cpu_period = ejson_u64(host, "CpuPeriod");
-	c->cpu_shares = ejson_u64(host, "CpuShares");
 	c->pids_limit = ejson_i64(host, "PidsLimit", 0);
 	c->cap_add = ejson_words(a, ejson_get(host, "CapAdd"), &c->ncap_add);
 	c->cap_drop = ejson_words(a, ejson_get(host, "CapDrop"), &c->ncap_drop);

@@ -382,11 +382,6 @@ bool job_cancelled(const struct job *j)
 	return atomic_load_explicit(&j->slot->cancel, memory_order_relaxed) == j->serial;
 }
 
-void job_cancel(struct job *j)
-{
-	atomic_store_explicit(&j->slot->cancel, j->serial, memory_order_relaxed);
-}
-
 void job_end(struct job *j, enum job_state state, const char *result)
 {
 	struct slot *s = j->slot;

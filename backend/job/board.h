@@ -52,7 +52,6 @@ void job_fail(struct job *j, const char *sentence);
 /* From now on it goes through: stopping it would leave it half done.  Who asks is refused. */
 void job_commit(struct job *j);
 bool job_cancelled(const struct job *j); /* cheap: one relaxed load */
-void job_cancel(struct job *j);
 /* state: JOB_DONE, JOB_FAILED or JOB_CANCELLED; `result` a sentence.  j is gone afterwards. */
 void job_end(struct job *j, enum job_state state, const char *result);
 struct job_id job_id(const struct job *j);

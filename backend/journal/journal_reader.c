@@ -67,8 +67,7 @@ static void describe_slot(int fd, const struct journal_file *f, uint32_t slot,
 		.duration_ms =
 			(double)(alive ? clock_mono_ns() - s->mono_ns : s->duration_ns) / 1e6,
 		.out_bytes = s->out_bytes,
-		.error_bytes = s->error_bytes,
-		.kept_bytes = s->last - s->first};
+		.error_bytes = s->error_bytes};
 	memcpy(c->program, s->program, sizeof c->program - 1);
 	memcpy(c->ended_note, s->note, sizeof c->ended_note - 1);
 	memcpy(c->argv, s->argv, n);
@@ -175,7 +174,6 @@ static bool cut_frames(
 		used += len;
 		at += len;
 	}
-	o->command.kept_bytes = used;
 	o->missed = o->command.out_bytes + o->command.error_bytes;
 	o->missed = o->missed > used ? o->missed - used : 0;
 	return true;

@@ -170,7 +170,6 @@ struct process_list {
 	/* in */
 	char id[65];
 	pid_t pid; /* init process */
-	bool with_limits;
 	/* kept from one reading to the next */
 	int64_t at_ns;
 	size_t nseen;

@@ -12,8 +12,7 @@
 int64_t clock_mono_ns(void); /* CLOCK_MONOTONIC, nanoseconds */
 int64_t clock_wall_ms(void); /* Unix time, milliseconds */
 
-/* For the calling thread alone they stand at these values, until they are let go: what is drawn from a recording, and
- * while one is made, goes by one moment. */
+/* Both stand at these values for the calling thread, until they are released (tests). */
 void clock_hold(int64_t mono_ns, int64_t wall_ms);
 void clock_let_go(void);
 

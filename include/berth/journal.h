@@ -40,7 +40,6 @@ struct journal_command {
 	int64_t started_wall_ms;
 	double duration_ms;              /* so far, while it runs */
 	uint64_t out_bytes, error_bytes; /* printed so far */
-	uint64_t kept_bytes;             /* of these, still here */
 	char argv[JOURNAL_ARGV_MAX];     /* as a shell would read it; one text, may hold anything */
 };
 

@@ -98,21 +98,16 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(PORT_OPEN, "port.open", GUARDED, OP_CHANGES, "open a port of")                          \
 	X(PORT_CLOSE, "port.close", GROUPED, OP_CHANGES, "close a port of")                       \
 	X(NET_RESTART, "net.restart", GROUPED, OP_READS, "restart the egress of")                 \
-	X(SECRET_READ, "secret.read", GUARDED, OP_READS, "read secret")                           \
 	X(SECRET_HAND, "secret.hand", GUARDED, OP_CHANGES, "pass secret")                         \
 	X(ALERT, "alert", GROUPED, OP_READS, "report")                                            \
 	X(ALERT_COMMAND, "alert.command", GROUPED, OP_CHANGES, "run an alert's command on")       \
 	X(ALERT_POST, "alert.post", GROUPED, OP_READS, "post an alert on")                        \
-	X(CONFIG_LOAD, "config.load", GROUPED, OP_READS, "load configuration")                    \
-	X(CONFIG_CHANGE, "config.change", GUARDED, OP_CHANGES, "change configuration")            \
 	X(POLICY_CHANGE, "policy.change", GUARDED, OP_READS, "change the policy")                 \
 	X(ENGINE_START, "engine.start", GUARDED, OP_CHANGES, "start engine")                      \
 	X(ENGINE_STOP, "engine.stop", GUARDED, OP_CLEANS, "stop engine")                          \
 	X(JOB_CANCEL, "job.cancel", GROUPED, OP_READS, "cancel job")                              \
 	X(JOB_ALLOW, "job.allow", GUARDED, OP_CHANGES, "allow")                                   \
 	X(BENCH_RUN, "bench.run", GROUPED, OP_CHANGES, "run benchmark")                           \
-	X(LOG_PRUNE, "log.prune", GUARDED, OP_CLEANS, "prune the audit log")                      \
-	X(LOG_EXPORT, "log.export", GROUPED, OP_READS, "export the audit log")                    \
 	X(LOG_START, "log.start", INTERNAL, OP_READS, "start the audit log")                      \
 	X(LOG_CHECKPOINT, "log.checkpoint", INTERNAL, OP_READS, "sign the audit log")             \
 	X(LOG_PRUNED, "log.pruned", INTERNAL, OP_READS, "pruned the audit log")                   \

@@ -100,12 +100,12 @@ static void test_sort_and_fold(void **state)
 	fill_table(&t);
 	expect_order(&t, "gbacd");
 	table_act(&t, DO_SORT_NEXT);
-	assert_string_equal(table_sort_name(&t), "name");
+	assert_string_equal(t.columns[t.sort].name, "name");
 	expect_order(&t, "cdgab");
 	table_act(&t, DO_SORT_NEXT);
 	expect_order(&t, "gbacd"); /* the largest first */
 	table_act(&t, DO_SORT_NEXT);
-	assert_string_equal(table_sort_name(&t), "name"); /* AGAIN cannot be sorted by */
+	assert_string_equal(t.columns[t.sort].name, "name"); /* AGAIN cannot be sorted by */
 	table_act(&t, DO_SORT_INVERT);
 	expect_order(&t, "gbadc");
 	assert_string_equal(table_current(&t)->id, "g");
@@ -338,7 +338,7 @@ static void test_draw(void **state)
 	canvas_resize(&cv, 40, 7);
 	table_draw(&t, &cv, (struct area){0, 0, 40, 7});
 	assert_true(table_click(&t, t.x[1] + 1, 0));
-	assert_string_equal(table_sort_name(&t), "size");
+	assert_string_equal(t.columns[t.sort].name, "size");
 	assert_true(table_click(&t, 10, 3));
 	assert_string_equal(table_current(&t)->id, "a");
 	assert_true(table_click(&t, 1, 1));

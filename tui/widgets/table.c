@@ -286,7 +286,6 @@ static size_t subtree_end(const struct table *t, size_t i, size_t to, uint8_t de
 static void show_range(struct table *t, size_t from, size_t to, size_t used)
 {
 	size_t n = 0;
-	struct table_row *last = NULL;
 
 	for (size_t i = from; i < to; i = subtree_end(t, i + 1, to, t->rows[i].depth)) {
 		t->tree = mem_grow(t->tree, &t->tree_cap, used + n + 1, sizeof *t->tree);
@@ -296,18 +295,13 @@ static void show_range(struct table *t, size_t from, size_t to, size_t used)
 		qsort_r(t->tree + used, n, sizeof *t->tree, compare_rows, t);
 	for (size_t s = 0; s < n; s++) {
 		size_t i = t->tree[used + s];
-		struct table_row *r = &t->rows[i];
+		const struct table_row *r = &t->rows[i];
 
-		r->last_child = false;
-		if (r->matches) {
+		if (r->matches)
 			t->shown[t->nshown++] = (uint32_t)i;
-			last = r;
-		}
 		if (!r->folded)
 			show_range(t, i + 1, subtree_end(t, i + 1, to, r->depth), used + n);
 	}
-	if (last)
-		last->last_child = true;
 }
 
 static void remember_row(char **engine, char **id, const struct table_row *r)
@@ -567,11 +561,6 @@ static void sort_step(struct table *t, int by)
 			return;
 		}
 	}
-}
-
-const char *table_sort_name(const struct table *t)
-{
-	return t->sort < t->ncolumns ? t->columns[t->sort].name : "";
 }
 
 static bool choose_act(struct table *t, enum action a)

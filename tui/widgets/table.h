@@ -43,8 +43,7 @@ struct table_row {
 	bool stale;              /* drawn as old */
 	/* Filled by the table: */
 	bool marked, folded;
-	bool matches;    /* the filter lets it through */
-	bool last_child; /* of its parent, among the shown ones */
+	bool matches; /* the filter lets it through */
 };
 
 struct table_column {
@@ -171,6 +170,5 @@ void table_save(const struct table *t, struct str *out);
 /* Names of the shown columns and the sorting, for settings: "name,cpu,..." */
 /* By the column whose name begins so, '-' before it inverts.  -1 and the names there are. */
 int table_sort(struct table *t, const char *column, struct err *e);
-const char *table_sort_name(const struct table *t);
 
 #endif
