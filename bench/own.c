@@ -13,7 +13,6 @@
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +22,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 #include <berth/text.h>
 
 #define OWN_SAMPLES 30
@@ -48,29 +48,16 @@ struct ended {
 
 static pid_t start_arm(const struct own *o, char **argv, int out, struct err *e)
 {
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t none;
+	AUTO_CLOSE int dir =
+		o->directory ? open(o->directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	const struct spawn program = {.path = argv[0],
+		.argv = (const char *const *)argv,
+		.out = out > 0 ? out : 0,
+		.dir = dir > 0 ? dir : 0,
+		.apart = SPAWN_GROUP};
 	pid_t pid;
-	int rc;
+	int rc = o->directory && dir < 0 ? errno : spawn_start(&program, &pid);
 
-	sigemptyset(&none);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-	if (out >= 0)
-		posix_spawn_file_actions_adddup2(&actions, out, 1);
-	else
-		posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	if (o->directory)
-		posix_spawn_file_actions_addchdir_np(&actions, o->directory);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(&attr, 0);
-	posix_spawnattr_setsigmask(&attr, &none);
-	rc = posix_spawnp(&pid, argv[0], &actions, &attr, argv, environ);
-	posix_spawnattr_destroy(&attr);
-	posix_spawn_file_actions_destroy(&actions);
 	if (rc == 0)
 		return pid;
 	err_sys(e, rc, "cannot run %s", argv[0]);

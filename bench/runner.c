@@ -11,16 +11,12 @@
 #include <unistd.h>
 
 #include <berth/check.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 
 uint64_t digest_bytes(uint64_t seed, const void *bytes, size_t n)
 {
-	const unsigned char *p = bytes;
-	uint64_t h = seed ? seed : 0xCBF29CE484222325u;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001B3u;
-	return h;
+	return hash_more(seed ? seed : HASH_START, bytes, n);
 }
 
 static double monotonic_s(void)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -26,13 +27,9 @@ struct header {
 
 uint64_t index_agent(const char *agent)
 {
-	uint64_t h = 14695981039346656037u; /* FNV-1a */
+	uint64_t h = hash_more(HASH_START, agent, strlen(agent));
 
-	if (!*agent)
-		return 1;
-	for (; *agent; agent++)
-		h = (h ^ (unsigned char)*agent) * 1099511628211u;
-	return (uint64_t)1 << (1 + (h >> 32) % 63);
+	return *agent ? (uint64_t)1 << (1 + (h >> 32) % 63) : 1;
 }
 
 uint64_t index_operation(enum operation d)

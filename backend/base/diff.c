@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -211,14 +212,11 @@ static void split_lines(struct line_list *l, const char *s, size_t n)
 
 	*l = (struct line_list){.text = s, .line = xmalloc(cap * sizeof *l->line)};
 	for (size_t at = 0; at < n; at = end) {
-		uint64_t hash = 0xcbf29ce484222325u;
-
 		end = skip_line(s, n, at);
-		for (size_t i = at; i < end; i++)
-			hash = (hash ^ (unsigned char)s[i]) * 0x100000001b3u;
 		if (l->n == cap)
 			l->line = xrealloc(l->line, (cap *= 2) * sizeof *l->line);
-		l->line[l->n++] = (struct text_line){at, end - at, hash};
+		l->line[l->n++] =
+			(struct text_line){at, end - at, hash_more(HASH_START, s + at, end - at)};
 	}
 }
 

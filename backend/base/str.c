@@ -99,6 +99,24 @@ void str_addf(struct str *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+void str_add_base64(struct str *s, const void *bytes, size_t n)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i += 3) {
+		size_t left = n - i;
+		unsigned v = (unsigned)p[i] << 16 | (left > 1 ? (unsigned)p[i + 1] << 8 : 0) |
+			(left > 2 ? p[i + 2] : 0);
+
+		str_addc(s, digits[v >> 18]);
+		str_addc(s, digits[v >> 12 & 63]);
+		str_addc(s, left > 1 ? digits[v >> 6 & 63] : '=');
+		str_addc(s, left > 2 ? digits[v & 63] : '=');
+	}
+}
+
 void str_add_json(struct str *s, const char *text)
 {
 	str_addc(s, '"');

@@ -314,3 +314,18 @@ bool text_looks_secret(const char *env_name)
 #undef LETTER
 	return false;
 }
+
+void text_undo_octal(char *s)
+{
+	char *to = s;
+
+	for (; *s; s++)
+		if (*s == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
+			s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	*to = '\0';
+}

@@ -11,6 +11,7 @@
 
 #include <berth/check.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 
 #define MAGIC "berthck1"
@@ -203,11 +204,8 @@ void manifest_path(const struct manifest *m, uint32_t i, struct str *out)
 
 static uint64_t hash_name(uint32_t parent, const char *name)
 {
-	uint64_t h = 14695981039346656037u ^ parent;
+	uint64_t h = hash_string(hash_more(HASH_START, &parent, sizeof parent), name);
 
-	h *= 1099511628211u;
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 1099511628211u;
 	return h ^ h >> 29;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <berth/clean.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -282,10 +283,8 @@ static bool any_twice(const struct clean_plan *p, size_t *at)
 	mask = size - 1;
 	slot = xcalloc(size, sizeof *slot);
 	for (size_t i = 0; i < p->n; i++) {
-		uint64_t h = 14695981039346656037u + p->item[i].type;
+		uint64_t h = hash_string(HASH_START + p->item[i].type, p->item[i].id);
 
-		for (const char *c = p->item[i].id; *c; c++)
-			h = (h ^ (unsigned char)*c) * 1099511628211u;
 		for (h &= mask; slot[h]; h = (h + 1) & mask) {
 			const struct clean_item *other = &p->item[slot[h] - 1];
 

@@ -19,6 +19,7 @@
 
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/runtime.h>
@@ -37,24 +38,15 @@
 
 /* ---- causes */
 
-static uint64_t mix_text(uint64_t h, const char *s)
-{
-	/* FNV-1a, the NUL included */
-	do
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	while (*s++);
-	return h;
-}
-
 static uint64_t hash_rule(const struct alert_rule *r)
 {
-	uint64_t h = mix_text(UINT64_C(14695981039346656037), r->name);
+	uint64_t h = hash_string(HASH_START, r->name);
 
-	h = mix_text(h, r->when);
-	h = mix_text(h, r->bell ? "bell" : "");
-	h = mix_text(h, r->notify ? "notify" : "");
-	h = mix_text(h, r->command ? r->command : "");
-	return mix_text(h, r->webhook ? r->webhook : "");
+	h = hash_string(h, r->when);
+	h = hash_string(h, r->bell ? "bell" : "");
+	h = hash_string(h, r->notify ? "notify" : "");
+	h = hash_string(h, r->command ? r->command : "");
+	return hash_string(h, r->webhook ? r->webhook : "");
 }
 
 static struct cause *find_cause(struct alerts *k, size_t alert, const char *id)
@@ -174,7 +166,7 @@ static void write_told(struct alerts *k)
 static bool take_alert_lock(struct alerts *k)
 {
 	char dir[PATH_MAX - 64], path[PATH_MAX];
-	uint64_t h = UINT64_C(14695981039346656037);
+	uint64_t h = HASH_START;
 	int fd;
 
 	if (k->lock >= 0)
@@ -182,9 +174,9 @@ static bool take_alert_lock(struct alerts *k)
 	if (backend_now(k->b) < k->try_ns)
 		return false;
 	k->try_ns = backend_now(k->b) + TRY_NS;
-	h = mix_text(h, k->b->home->state.id);
+	h = hash_string(h, k->b->home->state.id);
 	for (size_t i = 0; i < k->n; i++)
-		h = (h ^ k->alert[i].hash) * UINT64_C(1099511628211);
+		h = hash_more(h, &k->alert[i].hash, sizeof k->alert[i].hash);
 	if (runtime_dir(dir, sizeof dir, NULL) < 0)
 		return false;
 	snprintf(path, sizeof path, "%s/alerts-%016" PRIx64, dir, h);

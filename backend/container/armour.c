@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,6 +15,7 @@
 #include <berth/config.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #define LOAD_MS 60000 /* an emulated machine needs some seconds */
 #define OUTPUT_MAX 512
@@ -70,7 +70,7 @@ static int run_parser(const char *parser, int profile, char said[OUTPUT_MAX], in
 {
 	const char *const argv[] = {parser, "--replace", "--skip-cache", "--quiet", NULL};
 	char *const no_environment[] = {NULL};
-	posix_spawn_file_actions_t actions;
+	struct spawn program = {.path = parser, .argv = argv, .env = no_environment, .in = profile};
 	AUTO_CLOSE int from = -1;
 	int p[2], bad;
 	pid_t pid;
@@ -78,12 +78,8 @@ static int run_parser(const char *parser, int profile, char said[OUTPUT_MAX], in
 	if (pipe2(p, O_CLOEXEC))
 		return errno;
 	from = p[0];
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, profile, 0);
-	posix_spawn_file_actions_adddup2(&actions, p[1], 1);
-	posix_spawn_file_actions_adddup2(&actions, p[1], 2);
-	bad = posix_spawn(&pid, parser, &actions, NULL, (char *const *)argv, no_environment);
-	posix_spawn_file_actions_destroy(&actions);
+	program.out = program.err = p[1];
+	bad = spawn_start(&program, &pid);
 	close(p[1]);
 	if (bad)
 		return bad;

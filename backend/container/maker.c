@@ -13,6 +13,7 @@
 
 #include <berth/container_id.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -126,7 +127,6 @@ static int place_seccomp(
 {
 	AUTO_STR struct str text = STR_INIT, there = STR_INIT;
 	char dir[PATH_MAX - 64];
-	uint32_t hash = 2166136261; /* FNV-1a, to tell versions apart */
 
 	if (h->at.endpoint.transport != TRANSPORT_UNIX)
 		return err_set(e, ERR_REFUSED,
@@ -136,9 +136,7 @@ static int place_seccomp(
 	if (state_dir(dir, sizeof dir, e))
 		return -1;
 	spec_seccomp(&text);
-	for (size_t i = 0; i < text.len; i++)
-		hash = (hash ^ (unsigned char)text.s[i]) * 16777619;
-	snprintf(path, PATH_MAX, "%s/seccomp-%08x.json", dir, hash);
+	snprintf(path, PATH_MAX, "%s/seccomp-%08x.json", dir, hash_short(text.s));
 	if (file_read(AT_FDCWD, path, O_NOFOLLOW, text.len + 1, &there, NULL) >= 0 &&
 		there.len == text.len && !memcmp(there.s, text.s, text.len))
 		return 0;

@@ -9,26 +9,11 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "lane/lane.h"
 
 #define TABLE_MAX ((size_t)256 << 10)
-
-/* A blank, tab, newline or backslash is three octal digits. */
-static void decode_octal(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++)
-		if (*s == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-			s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	*to = '\0';
-}
 
 /* id parent major:minor root target options ... */
 static bool parse_line(char *text, struct mountinfo_line *ret)
@@ -39,7 +24,7 @@ static bool parse_line(char *text, struct mountinfo_line *ret)
 		field[i] = strtok_r(NULL, " ", &save);
 	if (!field[5])
 		return false;
-	decode_octal(field[4]);
+	text_undo_octal(field[4]);
 	*ret = (struct mountinfo_line){field[2], field[3], field[4], field[5]};
 	return true;
 }

@@ -17,6 +17,7 @@
 
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -274,14 +275,10 @@ static int making_lock(int cmd, short type, struct flock *ret)
 
 int session_hold(const char *name, struct err *e)
 {
-	uint32_t place = 2166136261; /* FNV-1a; that two names meet costs them only time */
-	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
-	int fd;
-
-	for (const char *s = name; *s; s++)
-		place = (place ^ (unsigned char)*s) * 16777619;
-	lock.l_start = place;
-	fd = lock_records("names", F_OFD_SETLK, &lock);
+	/* That two names meet costs them only time. */
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = hash_short(name), .l_len = 1};
+	int fd = lock_records("names", F_OFD_SETLK, &lock);
 	if (fd < 0 && (errno == EAGAIN || errno == EACCES))
 		return err_set(e, ERR_CONFLICT,
 			"another berth is bringing %s up or taking it down right now", name);

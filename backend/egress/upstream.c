@@ -12,23 +12,6 @@
 #define REPLY_MAX 8192
 #define STATUS_LINE 12 /* "HTTP/1.1 200" */
 
-static void add_base64(struct str *out, const char *bytes, size_t n)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned left = (unsigned)(n - i), v = 0;
-
-		for (unsigned k = 0; k < 3; k++)
-			v = v << 8 | (k < left ? (unsigned char)bytes[i + k] : 0);
-		str_addc(out, digits[v >> 18]);
-		str_addc(out, digits[v >> 12 & 63]);
-		str_addc(out, left > 1 ? digits[v >> 6 & 63] : '=');
-		str_addc(out, left > 2 ? digits[v & 63] : '=');
-	}
-}
-
 void upstream_write(struct str *out, const char *host, uint16_t port, const struct str *login)
 {
 	bool v6 = strchr(host, ':') != NULL;
@@ -40,7 +23,7 @@ void upstream_write(struct str *out, const char *host, uint16_t port, const stru
 			v6 ? "]" : "", port, i ? "\r\n" : " HTTP/1.1\r\n");
 	if (login) {
 		str_adds(out, "Proxy-Authorization: Basic ");
-		add_base64(out, login->s, login->len);
+		str_add_base64(out, login->s, login->len);
 		str_adds(out, "\r\n");
 	}
 	str_adds(out, "\r\n");

@@ -2,6 +2,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include <berth/hash.h>
+
 #include "engine/parse.h"
 
 void parse_version(const cJSON *root, struct arena *a, struct engine_info *info)
@@ -24,16 +26,10 @@ void parse_version(const cJSON *root, struct arena *a, struct engine_info *info)
 }
 
 /* Engines of one machine share an ID: dockerd takes it from the machine's key, wherever its data is.  The
- * data directory (FNV-1a, which is enough to tell a few apart) makes two of them two. */
+ * data directory makes two of them two. */
 const char *identify_engine(struct arena *a, const char *id, const char *dir)
 {
-	uint32_t hash = 2166136261;
-
-	if (!*id)
-		return "";
-	for (; *dir; dir++)
-		hash = (hash ^ (unsigned char)*dir) * 16777619;
-	return arena_printf(a, "%.100s/%08x", id, hash);
+	return *id ? arena_printf(a, "%.100s/%08x", id, hash_short(dir)) : "";
 }
 
 /* "name=apparmor" among "name=seccomp,profile=default" and others. */

@@ -23,6 +23,7 @@
 
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/private_engine.h>
 #include <berth/runtime.h>
@@ -55,7 +56,7 @@ static int path_in(char *buf, size_t cap, const char *dir, const char *name, str
 static int find_places(struct places *p, struct private_engine *pe, struct err *e)
 {
 	char state[PATH_MAX];
-	uint32_t hash = 2166136261u; /* FNV-1a: two state directories must not meet in /run */
+	uint32_t hash;
 
 	*p = (struct places){0};
 	*pe = (struct private_engine){0};
@@ -68,8 +69,8 @@ static int find_places(struct places *p, struct private_engine *pe, struct err *
 		path_in(p->lock, sizeof p->lock, p->dir, "lock", e) < 0 ||
 		path_in(p->config, sizeof p->config, p->dir, "daemon.json", e) < 0)
 		return -1;
-	for (const char *c = p->dir; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619u;
+	/* Two state directories must not meet in /run. */
+	hash = hash_short(p->dir);
 	snprintf(p->exec, sizeof p->exec, "/run/berth-engine-%08x", hash);
 	snprintf(p->name, sizeof p->name, "berth-%08x", hash);
 	return 0;

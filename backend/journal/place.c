@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/hash.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -122,12 +123,8 @@ int journal_open(const char *name, int flags, struct journal_file *ret)
 
 uint64_t journal_check(const struct journal_slot *s)
 {
-	const unsigned char *p = (const unsigned char *)s;
 	size_t n = offsetof(struct journal_slot, argv) +
 		(s->argv_len < sizeof s->argv ? s->argv_len : sizeof s->argv);
-	uint64_t h = 0xcbf29ce484222325; /* FNV-1a */
 
-	for (size_t i = sizeof s->check; i < n; i++)
-		h = (h ^ p[i]) * 0x100000001b3;
-	return h;
+	return hash_more(HASH_START, (const char *)s + sizeof s->check, n - sizeof s->check);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 
 #include "mcp/tools_own.h"
@@ -71,16 +72,6 @@ int64_t resource_period_ns(size_t i)
 	return resources[i].hints & HINT_LONG ? LOOK_VERB_NS : LOOK_NS;
 }
 
-/* FNV-1a */
-static uint64_t hash_document(const struct str *s)
-{
-	uint64_t h = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < s->len; i++)
-		h = (h ^ (unsigned char)s->s[i]) * 0x100000001b3ull;
-	return h;
-}
-
 uint64_t resource_stamp(struct server *s, size_t i)
 {
 	struct call c = {.server = s, .tool = &resources[i], .looks = true, .cancel = {-1, -1}};
@@ -92,7 +83,7 @@ uint64_t resource_stamp(struct server *s, size_t i)
 	jsonw_object(&c.out, NULL);
 	resources[i].run(&c, &why);
 	jsonw_end(&c.out);
-	h = hash_document(&c.out.out);
+	h = hash_more(HASH_START, c.out.out.s, c.out.out.len);
 	jsonw_release(&c.out);
 	arena_release(&c.mem);
 	for (int k = 0; k < 2; k++)

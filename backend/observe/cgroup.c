@@ -14,6 +14,7 @@
 #include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/text.h>
 
 #include "observe/proc_scan.h"
 
@@ -48,23 +49,6 @@ static const struct {
 	[CGROUP_PRESSURE_IO] = {NULL, {NULL, NULL}, "io.pressure"},
 };
 
-/* Undo \040 and its kin in place. */
-static void unescape_path(char *s)
-{
-	char *out = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-			s[3] >= '0' && s[3] <= '7') {
-			*out++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
-			s += 3;
-		} else {
-			*out++ = *s;
-		}
-	}
-	*out = '\0';
-}
-
 /* One line of mountinfo: ID PARENT MAJ:MIN BASE POINT OPTIONS [TAG...] - TYPE SOURCE SUPER */
 static void parse_mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
 {
@@ -87,8 +71,8 @@ static void parse_mount_line(struct cgroup_mounts *m, size_t *cap, char *line)
 		return;
 	m->mount = mem_grow(m->mount, cap, m->n + 1, sizeof *m->mount);
 	mount = &m->mount[m->n++];
-	unescape_path(field[3]);
-	unescape_path(field[4]);
+	text_undo_octal(field[3]);
+	text_undo_octal(field[4]);
 	mount->base = xstrdup(field[3]);
 	mount->point = xstrdup(field[4]);
 	mount->controllers = strcmp(type, "cgroup2") == 0 ? NULL : xasprintf(",%s,", super);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
@@ -55,13 +56,11 @@ void model_name(struct model *m, const char *engine)
 		m->row[i]->c.engine = m->engine;
 }
 
-/* FNV-1a; ids are hashes already, but they come from outside. */
+/* Ids are hashes already, but they come from outside. */
 static size_t hash_id(const char *id)
 {
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = hash_more(HASH_START, id, strlen(id));
 
-	for (; *id; id++)
-		h = (h ^ (unsigned char)*id) * 1099511628211u;
 	return (size_t)(h ^ (h >> 32));
 }
 

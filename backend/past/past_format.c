@@ -10,6 +10,7 @@
 
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/runtime.h>
 
 #define CODES_PER_DOUBLING 1024
@@ -22,16 +23,6 @@ const char *past_what_name(enum past_what what)
 		"started", "exited", "oom", "paused", "unpaused", "unhealthy", "healthy"};
 
 	return what < PAST_WHATS ? names[what] : "";
-}
-
-uint64_t past_sum(const void *bytes, size_t n)
-{
-	const unsigned char *at = bytes;
-	uint64_t h = 14695981039346656037u;
-
-	while (n--)
-		h = (h ^ *at++) * 1099511628211u;
-	return h;
 }
 
 uint16_t past_code(double v)
@@ -122,7 +113,7 @@ static bool ends_in_time(const char *s, size_t cap)
 
 bool past_entry_good(const struct past_entry *x)
 {
-	return x->used && x->sum == past_sum(x, offsetof(struct past_entry, sum)) &&
+	return x->used && x->sum == hash_more(HASH_START, x, offsetof(struct past_entry, sum)) &&
 		ends_in_time(x->row.engine, sizeof x->row.engine) &&
 		ends_in_time(x->row.name, sizeof x->row.name) &&
 		ends_in_time(x->row.agent, sizeof x->row.agent);
@@ -131,7 +122,7 @@ bool past_entry_good(const struct past_entry *x)
 bool past_event_good(const struct past_happened *x, size_t slot)
 {
 	return x->number && x->number % PAST_EVENTS == slot && x->what < PAST_WHATS &&
-		x->sum == past_sum(x, offsetof(struct past_happened, sum)) &&
+		x->sum == hash_more(HASH_START, x, offsetof(struct past_happened, sum)) &&
 		ends_in_time(x->engine, sizeof x->engine) && ends_in_time(x->name, sizeof x->name);
 }
 

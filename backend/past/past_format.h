@@ -54,7 +54,6 @@ struct past_record {
 };
 _Static_assert(sizeof(struct past_record) == 28, "64 MB in all");
 
-uint64_t past_sum(const void *bytes, size_t n);
 uint16_t past_code(double v);
 double past_decode(uint16_t code);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/spawn.h>
 #include <berth/str.h>
@@ -371,7 +372,7 @@ static void put_past_entry(struct past_writer *p, size_t row)
 {
 	struct past_entry *x = &p->entry[row];
 
-	x->sum = past_sum(x, offsetof(struct past_entry, sum));
+	x->sum = hash_more(HASH_START, x, offsetof(struct past_entry, sum));
 	put_piece(p, past_entry_at(row), x, sizeof *x);
 	p->changed[row] = false;
 }
@@ -528,7 +529,7 @@ void past_tell(struct past_writer *p, int row, int64_t at_ms, enum past_what wha
 	h.what = (uint32_t)what;
 	memcpy(h.engine, x->row.engine, sizeof h.engine);
 	memcpy(h.name, x->row.name, sizeof h.name);
-	h.sum = past_sum(&h, offsetof(struct past_happened, sum));
+	h.sum = hash_more(HASH_START, &h, offsetof(struct past_happened, sum));
 	put_piece(p, past_event_at(h.number % PAST_EVENTS), &h, sizeof h);
 	put_past_entry(p, (size_t)row);
 }

@@ -7,17 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/hash.h>
 #include <berth/mem.h>
 
 #include "lane/lane.h"
 
 static void mix_hash(uint64_t *h, const char *text)
 {
-	const char *s = text ? text : "\x01";
-
-	do
-		*h = (*h ^ (unsigned char)*s) * 0x100000001b3; /* FNV-1a, the NUL too */
-	while (*s++);
+	*h = hash_string(*h, text ? text : "\x01");
 }
 
 static void mix_words(uint64_t *h, const struct words *w)
@@ -60,7 +57,7 @@ static void mix_script(uint64_t *h, const char *script)
 void pool_key(const char *engine, const struct team *t, const struct tool_def *d,
 	const char *workspace, char key[POOL_KEY])
 {
-	uint64_t h = 0xcbf29ce484222325;
+	uint64_t h = HASH_START;
 	char limits[256];
 
 	snprintf(limits, sizeof limits, "%llu %.4f %lld %llu %llu %lld %d %d",

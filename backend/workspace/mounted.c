@@ -34,22 +34,6 @@ struct mount_line {
 	int id, peers;
 };
 
-/* A blank, tab, newline or backslash is three octal digits. */
-static void undo_octal(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++)
-		if (*s == '\\' && isdigit((unsigned char)s[1]) && isdigit((unsigned char)s[2]) &&
-			isdigit((unsigned char)s[3])) {
-			*to++ = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	*to = '\0';
-}
-
 /* "id parent major:minor root target options [shared:N] [master:N] ... -", proc(5). */
 static bool next_mount(char **rest, struct mount_line *ret)
 {
@@ -64,8 +48,8 @@ static bool next_mount(char **rest, struct mount_line *ret)
 	for (int i = 0; i < 5; i++)
 		if (!field[i])
 			return true;
-	undo_octal(field[3]);
-	undo_octal(field[4]);
+	text_undo_octal(field[3]);
+	text_undo_octal(field[4]);
 	*ret = (struct mount_line){field[2], field[3], field[4], atoi(field[0]), 0};
 	while ((more = strtok_r(NULL, " ", &save)) && strcmp(more, "-") != 0)
 		if (!strncmp(more, "shared:", 7) || !strncmp(more, "master:", 7))

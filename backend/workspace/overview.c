@@ -15,6 +15,7 @@
 #include <berth/beneath.h>
 #include <berth/clock.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -35,7 +36,7 @@ struct stamp {
 
 static void mix_word(struct stamp *s, uint64_t value)
 {
-	s->hash = (s->hash ^ value) * 0x100000001b3; /* FNV-1a, by words */
+	s->hash = hash_more(s->hash, &value, sizeof value);
 }
 
 /* A directory changes with the names in it. */
@@ -89,7 +90,7 @@ static uint64_t stamp_of(int data, pid_t keeper)
 		"workspaces/shared/libraries", "workspaces/shared/datasets",
 		"workspaces/shared/configs", "workspaces/shared/inter_task", "checkpoints/tasks",
 		"checkpoints/projects"};
-	struct stamp s = {.hash = 0xcbf29ce484222325, .now_ns = clock_wall_ms() * 1000000};
+	struct stamp s = {.hash = HASH_START, .now_ns = clock_wall_ms() * 1000000};
 
 	mix_word(&s, (uint64_t)keeper);
 	for (size_t i = 0; i < COUNT(dirs); i++)

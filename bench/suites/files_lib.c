@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <linux/fs.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/spawn.h>
 #include <berth/str.h>
 
@@ -192,15 +192,8 @@ bool have_program(const char *name)
 const char *berth_program(void)
 {
 	static char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof path - 8);
-	char *slash;
 
-	path[n < 0 ? 0 : n] = '\0';
-	slash = strrchr(path, '/');
-	if (!slash)
-		return NULL;
-	strcpy(slash, "/berth");
-	return access(path, X_OK) == 0 ? path : NULL;
+	return runtime_program("berth", path, NULL) == 0 ? path : NULL;
 }
 
 const char *kernel_tree(bool smoke, struct err *e)

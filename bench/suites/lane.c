@@ -37,7 +37,7 @@
 
 struct lane_bench {
 	struct scratch dir;
-	char url[128], name[64], file[256], berth[512];
+	char url[128], name[64], file[256];
 	struct mini mini;
 	struct team team;
 	struct agents_host *host;
@@ -69,16 +69,6 @@ static void teardown(void *ctx)
 	mini_close(&b->mini);
 	scratch_release(&b->dir);
 	free(b);
-}
-
-/* berth beside this program. */
-static void find_berth(struct lane_bench *b)
-{
-	ssize_t n = readlink("/proc/self/exe", b->berth, sizeof b->berth - 16);
-
-	while (n > 0 && b->berth[n - 1] != '/')
-		n--;
-	snprintf(b->berth + n, sizeof b->berth - (size_t)n, "berth");
 }
 
 static int prepare_agent(struct lane_bench *b, struct err *e)
@@ -128,7 +118,6 @@ static void *setup(struct bench_run *r, struct err *e)
 	(void)r;
 	b->mini.fd = -1;
 	snprintf(b->name, sizeof b->name, "bench%d-%u", (int)getpid(), serial++);
-	find_berth(b);
 	if (!have_program("busybox") || !have_program("docker")) {
 		err_set(e, ERR_NOT_FOUND, "busybox and docker are needed on this machine");
 		free(b);
@@ -216,7 +205,7 @@ static int by_lane(struct lane_bench *b, const char *script, struct sample *s, s
 static int by_process(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
-	const char *argv[] = {b->berth, "exec", b->name, "--", "sh", "-c", script, NULL};
+	const char *argv[] = {berth_program(), "exec", b->name, "--", "sh", "-c", script, NULL};
 	double begun = now_seconds();
 	int code = run_program(argv, &out, e);
 

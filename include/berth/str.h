@@ -31,6 +31,7 @@ void str_adds(struct str *s, const char *text);
 void str_addc(struct str *s, char c);
 void str_addf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_addv(struct str *s, const char *fmt, va_list ap);
+void str_add_base64(struct str *s, const void *bytes, size_t n); /* padded */
 void str_add_json(struct str *s, const char *text); /* as a JSON string, its bytes as they are */
 void str_remove_front(struct str *s, size_t n);
 char *str_detach(struct str *s); /* caller owns the malloc'ed text; s is empty again */

@@ -54,4 +54,7 @@ bool text_is_plain_name(const char *s, size_t max);
 /* Does this name look like a secret (PASSWORD, TOKEN, KEY, SECRET, CREDENTIAL ...)? */
 bool text_looks_secret(const char *env_name);
 
+/* Decodes \040 and its like, as in /proc/self/mountinfo (proc(5)), in place. */
+void text_undo_octal(char *s);
+
 #endif

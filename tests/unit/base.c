@@ -10,6 +10,7 @@
 
 #include <berth/arena.h>
 #include <berth/err.h>
+#include <berth/hash.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/message.h>
@@ -79,6 +80,40 @@ static void test_str(void **state)
 	assert_string_equal(s.s, "");
 	str_release(&s);
 	str_release(NULL);
+}
+
+/* RFC 4648, 10 */
+static void test_base64(void **state)
+{
+	static const char *const want[] = {
+		"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+
+	(void)state;
+	for (size_t n = 0; n <= 6; n++) {
+		AUTO_STR struct str s = STR_INIT;
+
+		str_add_base64(&s, "foobar", n);
+		assert_string_equal(s.s, want[n]);
+	}
+}
+
+/* draft-eastlake-fnv: they are kept in files, so they must not change. */
+static void test_hash(void **state)
+{
+	(void)state;
+	assert_int_equal(hash_more(HASH_START, "", 0), UINT64_C(0xcbf29ce484222325));
+	assert_int_equal(hash_more(HASH_START, "foobar", 6), UINT64_C(0x85944171f73967e8));
+	assert_int_equal(hash_string(HASH_START, "foobar"), UINT64_C(0x34531ca7168b8f38));
+	assert_int_equal(hash_short("foobar"), 0xbf9cf968);
+}
+
+static void test_octal(void **state)
+{
+	char s[] = "/a\\040b\\134\\0409\\400\\04";
+
+	(void)state;
+	text_undo_octal(s);
+	assert_string_equal(s, "/a b\\ 9\\400\\04");
 }
 
 static void test_arena(void **state)
@@ -279,6 +314,9 @@ int main(void)
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_err),
 		cmocka_unit_test(test_str),
+		cmocka_unit_test(test_base64),
+		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_octal),
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_natural),
 		cmocka_unit_test(test_whole_characters),

@@ -66,26 +66,6 @@ static bool valid_text(const char *s, size_t n)
 	return true;
 }
 
-static void json_base64(struct jsonw *j, const char *key, const char *s, size_t n)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	AUTO_STR struct str out = STR_INIT;
-
-	for (size_t i = 0; i < n; i += 3) {
-		size_t have = n - i < 3 ? n - i : 3;
-		uint32_t v = (uint32_t)(unsigned char)s[i] << 16;
-
-		v |= have > 1 ? (uint32_t)(unsigned char)s[i + 1] << 8 : 0;
-		v |= have > 2 ? (uint32_t)(unsigned char)s[i + 2] : 0;
-		str_addc(&out, digits[v >> 18]);
-		str_addc(&out, digits[v >> 12 & 63]);
-		str_addc(&out, have > 1 ? digits[v >> 6 & 63] : '=');
-		str_addc(&out, have > 2 ? digits[v & 63] : '=');
-	}
-	jsonw_text(j, key, out.s);
-}
-
 static void json_got(struct jsonw *j, const char *path, const struct files_got *g)
 {
 	char token[FILES_TOKEN_MAX];
@@ -99,10 +79,14 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 		jsonw_bool(j, "clipped", g->clipped);
 		jsonw_bool(j, "unstable", g->unstable);
 		jsonw_text(j, "token", files_token_print(token, &g->token));
-		if (!binary && valid_text(g->bytes, g->len))
+		if (!binary && valid_text(g->bytes, g->len)) {
 			jsonw_textn(j, "text", g->bytes, g->len);
-		else
-			json_base64(j, "bytes_base64", g->bytes, g->len);
+		} else {
+			AUTO_STR struct str text = STR_INIT;
+
+			str_add_base64(&text, g->bytes, g->len);
+			jsonw_text(j, "bytes_base64", text.s);
+		}
 	}
 	jsonw_end(j);
 }

@@ -471,23 +471,12 @@ void screen_mouse(struct screen *s, bool on)
 
 void screen_copy(struct screen *s, const char *text, size_t n)
 {
-	static const char letters[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	AUTO_STR struct str out = STR_INIT;
 
 	if (!s->xterm || n > SCREEN_COPY_MAX)
 		return;
 	str_adds(&out, "\033]52;c;");
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)(unsigned char)text[i] << 16;
-
-		v |= i + 1 < n ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
-		v |= i + 2 < n ? (uint32_t)(unsigned char)text[i + 2] : 0;
-		str_addc(&out, letters[v >> 18]);
-		str_addc(&out, letters[v >> 12 & 63]);
-		str_addc(&out, i + 1 < n ? letters[v >> 6 & 63] : '=');
-		str_addc(&out, i + 2 < n ? letters[v & 63] : '=');
-	}
+	str_add_base64(&out, text, n);
 	str_addc(&out, '\a');
 	terminal_write(out.s);
 }

@@ -4,18 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/hash.h>
 #include <berth/mem.h>
 
 static uint32_t hash_of(const char *engine, const char *id)
 {
-	uint32_t h = 2166136261u;
-
-	for (const char *p = engine; *p; p++)
-		h = (h ^ (unsigned char)*p) * 16777619u;
-	h = (h ^ 0xFFu) * 16777619u;
-	for (const char *p = id; *p; p++)
-		h = (h ^ (unsigned char)*p) * 16777619u;
-	return h;
+	return (uint32_t)hash_string(hash_string(HASH_START, engine), id);
 }
 
 /* The slot that holds this identity, or the free one where it belongs. */

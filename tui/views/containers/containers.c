@@ -8,6 +8,7 @@
 #include <berth/arena.h>
 #include <berth/check.h>
 #include <berth/config.h>
+#include <berth/hash.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/message.h>
@@ -257,23 +258,16 @@ static void send_focus(struct view *v, const struct container *c)
 	app_send(v->app, cmd);
 }
 
-static uint64_t hash_text(uint64_t h, const char *text)
-{
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-	return h * 31;
-}
-
 static void send_visible(struct view *v)
 {
 	struct containers *s = v->state;
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = HASH_START;
 	struct command *cmd;
 	size_t from, to;
 
 	table_window(&s->table, &from, &to);
 	for (size_t i = from; i < to; i++)
-		hash = hash_text(hash, table_shown(&s->table, i)->id);
+		hash = hash_string(hash, table_shown(&s->table, i)->id);
 	if (hash == s->visible_hash)
 		return;
 	s->visible_hash = hash;
