@@ -1,4 +1,4 @@
-/* route_keys.c - what an agent's end is told of its routes: the keys, read here and wiped here, and what models cost. */
+/* route_keys.c - reads the keys and prices of an agent's routes for its egress process, and wipes them afterwards. */
 #include "agents/route_keys.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * survey.h - which agents there are and what each of them does: one look at everything.
+ * survey.h - the list of agents and what each of them is doing.
  *
  * Agents are known from three sides: the definitions of team files (the one the console was given,
  * and those that agents on record came from), the session records of this user, and containers that

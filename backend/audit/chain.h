@@ -1,6 +1,6 @@
 /*
- * chain.h - the log as one process holds it: appending to the chain under the lock, repairing what
- * a crash left, checkpoints, rotation, retention.
+ * chain.h - one process's access to the log: append under the lock, repair after crashes, checkpoints, rotation,
+ * retention.
  *
  * The order is always chain_begin, chain_add ..., chain_sync, then maybe chain_checkpoint,
  * chain_rotate or chain_prune, chain_end.  Nothing is acknowledged as durable before chain_sync returned

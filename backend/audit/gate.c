@@ -1,5 +1,5 @@
 /*
- * gate.c - the gate of all operations: check the policy, record the intent, perform, record the outcome.
+ * gate.c - runs every operation: checks the policy, records the intent, performs it, records the outcome.
  *
  * Blocking callers use record_act. Code on an event loop uses gate_begin, gets the result through a mailbox and calls
  * gate_end; the log is then written by its own thread (audit.h).

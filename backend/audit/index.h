@@ -1,5 +1,5 @@
 /*
- * index.h - what may be found where in a closed segment: one entry for every 64 KB of it.
+ * index.h - an index of a closed segment, with one entry for every 64 KB of it.
  *
  * An entry over-approximates: it may say "perhaps" for what is not there, never "no" for what is.
  * It is kept beside the segment as NNNN.idx, made by whoever first needs it, and made again when it

@@ -1,4 +1,4 @@
-/* arena.c - bump allocation in geometrically growing blocks. */
+/* arena.c - allocates from blocks that grow geometrically. */
 #include <berth/arena.h>
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* beneath.c - opening below a directory, in spite of renames and of paths that the kernel would not take. */
+/* beneath.c - opens paths below a directory, whatever is renamed meanwhile and however long the path is. */
 #include <berth/beneath.h>
 
 #include <errno.h>

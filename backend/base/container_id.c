@@ -1,4 +1,4 @@
-/* container_id.c - which ids are full ones, and which cgroups are named after them. */
+/* container_id.c - recognises full container ids, and the cgroups that are named after them. */
 #include <berth/container_id.h>
 
 #include <stddef.h>

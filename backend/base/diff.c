@@ -1,5 +1,6 @@
 /*
- * diff.c - lines that differ (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986), and unified diffs.
+ * diff.c - finds the lines that differ (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986) and writes
+ * unified diffs.
  *
  * No library of Debian's does this on memory; git and diff(1) are programs.
  */

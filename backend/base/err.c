@@ -1,4 +1,4 @@
-/* err.c - filling in errors and mapping them to exit codes. */
+/* err.c - fills in errors and maps them to exit codes. */
 #define ERR_IMPLEMENTATION
 #include <berth/err.h>
 

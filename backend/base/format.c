@@ -1,4 +1,4 @@
-/* format.c - numbers as people read them. */
+/* format.c - formats numbers for people. */
 #include <berth/format.h>
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* mailbox.c - a locked list; contention is two threads at human speed, so a mutex is enough. */
+/* mailbox.c - queues messages between threads under a mutex. */
 #include "base/mailbox.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* mem.c - allocation that ends the program instead of failing. */
+/* mem.c - allocates memory, or ends the program if there is none. */
 #include <berth/mem.h>
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* message.c - making and freeing messages. */
+/* message.c - creates and frees messages. */
 #include <stdlib.h>
 #include <string.h>
 

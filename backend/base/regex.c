@@ -1,4 +1,4 @@
-/* regex.c - regular expressions by PCRE2 with limits and without JIT, for short texts. */
+/* regex.c - compiles and runs regular expressions by PCRE2, with limits and without JIT, for short texts. */
 #include <berth/regex.h>
 
 #include <stdbool.h>

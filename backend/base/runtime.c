@@ -1,4 +1,4 @@
-/* runtime.c - where berth keeps its files, and the checks that nobody else can write there. */
+/* runtime.c - finds berth's directories and checks that no other user can write there. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* signals.c - names of signals. */
+/* signals.c - converts between signal numbers and names. */
 #include <berth/signals.h>
 
 #include <ctype.h>

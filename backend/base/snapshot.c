@@ -1,4 +1,4 @@
-/* snapshot.c - reference-counted snapshots and the slot that holds the newest. */
+/* snapshot.c - counts references to snapshots and keeps the newest in a slot. */
 #include "base/snapshot.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* state_names.c - the words for states and acts. */
+/* state_names.c - names states and actions. */
 #include <berth/agents.h>
 #include <berth/mem.h>
 #include <berth/snapshot.h>

@@ -1,4 +1,4 @@
-/* str.c - a growable byte string. */
+/* str.c - implements a growable byte string. */
 #include <berth/str.h>
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* text.c - decoding, measuring and neutralising text from outside. */
+/* text.c - decodes, measures and neutralises text from outside. */
 #include <berth/text.h>
 
 #include <locale.h>

@@ -1,4 +1,4 @@
-/* users.c - the users that /etc/passwd lists, read as a file. */
+/* users.c - reads users from /etc/passwd, without NSS. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

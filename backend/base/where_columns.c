@@ -1,4 +1,4 @@
-/* where_columns.c - the table of columns that conditions can use. */
+/* where_columns.c - lists the columns that conditions can use. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* below.c - directories and files below a root, by descriptors only. */
+/* below.c - opens directories and files below a root by descriptors only. */
 #include "checkpoint/below.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * below.h - opening what is below a root so that nothing leads out of it.
+ * below.h - opens paths below a root so that no link leads out of it.
  *
  * Every directory is opened again from the root, or from the one before it, by openat2 with
  * RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV: a directory that is swapped in the meantime causes an

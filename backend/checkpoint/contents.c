@@ -1,4 +1,4 @@
-/* contents.c - reads a recorded file block by block, and fails if it differs from what was recorded. */
+/* contents.c - reads a recorded file block by block, and fails if it differs from the record. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

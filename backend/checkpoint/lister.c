@@ -1,5 +1,5 @@
 /*
- * lister.c - all directories of a live tree, on all threads: names, attributes, and what the base knows of files.
+ * lister.c - lists all directories of a live tree on several threads.
  *
  * Others may write meanwhile.  A name that is gone was never there; where another has a name now, that is taken;
  * what is closed to us stays in the manifest as a name, marked, and the directory is not entered.

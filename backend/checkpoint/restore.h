@@ -1,4 +1,4 @@
-/* restore.h - making a live tree what a manifest says, by changing only what differs. */
+/* restore.h - makes a live tree equal to a manifest by changing only what differs. */
 #ifndef CHECKPOINT_RESTORE_H
 #define CHECKPOINT_RESTORE_H
 

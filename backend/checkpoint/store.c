@@ -1,4 +1,4 @@
-/* store.c - making, listing and loading checkpoints. */
+/* store.c - creates, lists and loads checkpoints. */
 #include "checkpoint/store.h"
 
 #include <dirent.h>

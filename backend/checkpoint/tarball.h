@@ -1,5 +1,5 @@
 /*
- * tarball.h - the form of an archive, shared by who writes it and who reads it.
+ * tarball.h - the format of an archive, for its writer and its reader.
  *
  *   zstd frames            a tar (pax): all that is no file, then the files in the order of the manifest, then
  *                          further names of inodes; no sockets, which a tar cannot hold

@@ -1,4 +1,4 @@
-/* tarindex.c - the manifest behind an archive's tar, which alone says what is in it. */
+/* tarindex.c - reads the manifest behind an archive's tar. */
 #include "checkpoint/tarball.h"
 
 #include <errno.h>

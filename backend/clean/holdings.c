@@ -1,4 +1,4 @@
-/* holdings.c - reading the engine's images, volumes and networks, with the containers that use them. */
+/* holdings.c - reads the engine's images, volumes and networks, with the containers that use them. */
 #include <berth/holdings.h>
 
 #include <string.h>

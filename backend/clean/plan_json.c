@@ -1,4 +1,4 @@
-/* plan_json.c - plans as JSON, berth.clean_plan/1: written for people and scripts, read as untrusted input. */
+/* plan_json.c - writes plans as JSON (berth.clean_plan/1) and reads them as untrusted input. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* planner.h - one engine as the clean-up uses it; what the files of this module share. */
+/* planner.h - an engine as the clean-up uses it, shared by the files of this module. */
 #ifndef CLEAN_PLANNER_H
 #define CLEAN_PLANNER_H
 

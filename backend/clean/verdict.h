@@ -1,6 +1,4 @@
-/*
- * verdict.h - what is a candidate for clean-up, and why.  A pure function: lists in, a plan out.
- */
+/* verdict.h - decides what is a candidate for clean-up, and why. A pure function: lists in, a plan out. */
 #ifndef CLEAN_VERDICT_H
 #define CLEAN_VERDICT_H
 

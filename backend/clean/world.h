@@ -1,5 +1,5 @@
 /*
- * world.h - what is there: the engine's lists and this machine's records, as the rules want them.
+ * world.h - the engine's lists and this machine's records, in the form that the rules use.
  *
  * Plain data in one arena, so that the rules (verdict.h) can be tested as a table.
  */

@@ -1,4 +1,4 @@
-/* embed.c - the files shipped with berth, as they were at build time (the table is generated). */
+/* embed.c - finds files that were embedded at build time. */
 #include <string.h>
 
 #include <berth/config.h>

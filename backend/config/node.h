@@ -1,4 +1,4 @@
-/* node.h - what the files of the config module share: errors with a place. */
+/* node.h - errors with a file and line, shared by the files of this module. */
 #ifndef BERTH_NODE_H
 #define BERTH_NODE_H
 

@@ -1,4 +1,4 @@
-/* suites.c - the person's own suites of benchmarks (berth/bench.h): which files there are. */
+/* suites.c - finds the user's own benchmark suites (berth/bench.h). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * yaml.c - YAML to a tree of nodes that know their place.
+ * yaml.c - parses YAML into a tree of nodes with line numbers.
  *
  * libyaml's events are read one by one, so every limit stops the reading where it is passed.  An
  * alias shares the children of its anchor, but counts as if they were copied: nobody who walks the

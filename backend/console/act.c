@@ -1,5 +1,5 @@
 /*
- * act.c - starts, stops, removes ... containers of the table, several at a time.
+ * act.c - starts, stops, removes and otherwise changes containers, several at a time.
  *
  * Every target of every command passes act_begin -> on_act_intent -> on_act_done.
  * act_begin says no (another engine, gone, busy, policy); on_act_intent comes when the audit log has

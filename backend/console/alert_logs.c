@@ -1,7 +1,4 @@
-/*
- * alert_logs.c - the logs that alerts ask for: of containers for which a rule could hold with a line that fits, and of no
- * others; one stream for all rules.
- */
+/* alert_logs.c - reads the logs of the containers that alert rules with a log condition apply to. */
 #include "console/alerts.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * alerts.c - rules of berth.yaml judged at every snapshot, and told once for each cause.
+ * alerts.c - evaluates the alert rules of berth.yaml at every snapshot and reports each cause once.
  *
  * Without a rule nothing here runs.  A cause is a rule and a container (or an agent without one); it begins when the
  * condition holds, is told when it has held for as long as the rule says, and is forgotten when it holds no more.

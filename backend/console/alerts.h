@@ -1,6 +1,6 @@
 /*
- * alerts.h - what the files of alerts share: whether something is to be told (alerts.c), from logs (alert_logs.c), and
- * commands and webhooks (alert_acts.c).
+ * alerts.h - shared by the files of alerts: rules (alerts.c), log conditions (alert_logs.c), commands and webhooks
+ * (alert_acts.c).
  *
  * One process at a time tells of the rules that it was given on one engine: whoever has the lock on a file in the runtime
  * directory, whose name is made of both.  What was told and still holds stands in that file, so that the next does not

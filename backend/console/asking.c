@@ -1,6 +1,5 @@
 /*
- * asking.c - what agents ask to reach: this console is there to be asked by each agent's end, which tells it of every
- * change; their rules and connections when a view wants them.
+ * asking.c - receives the requests of agents to reach a target, and passes decisions back to their egress processes.
  *
  * An end that goes away is looked for again once a second.  Which process asked is found on a worker thread.
  */

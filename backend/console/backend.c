@@ -1,5 +1,5 @@
 /*
- * backend.c - the backend's thread: starts it, drains commands, wakes the console, stops in order.
+ * backend.c - runs the backend thread: starts it, handles commands, wakes the console, stops in order.
  *
  * Start: the endpoint is chosen and everything is set up by the caller's thread, so that what
  * cannot work is said at once; then the thread runs the loop until asked to quit. Stop: running

@@ -1,5 +1,4 @@
-/* chores.c - the small commands: inspect, save, an agent's journal, import an image, cancel a job.
- */
+/* chores.c - handles small commands: inspect, save, an agent's command log, import an image, cancel a job. */
 #include "console/core.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * cleaning.c - clean-up for the console: plans and their execution on worker threads, orphans counted.
+ * cleaning.c - makes and executes clean-up plans on worker threads, and counts orphans.
  *
  * The calls of clean.h block, so each command has a worker; what it has to say on the way comes through
  * a mailbox and becomes events here, on the loop.

@@ -1,5 +1,5 @@
 /*
- * core.h - the backend from the inside: its state, and which file does what with it.
+ * core.h - the state of the backend, and which file uses which part of it.
  *
  *   backend.c   the thread: starts, drains commands, wakes the console, stops in order
  *   services.c shared services: time, timers, messages to the console, the job board

@@ -1,5 +1,5 @@
 /*
- * detail.c - everything about the one container in focus.
+ * detail.c - collects the details of the container in focus.
  *
  * Inspected when it gets the focus and whenever its row is inspected again; its processes and the
  * limits in force are read every two seconds, on a worker thread from /proc where that is ours,

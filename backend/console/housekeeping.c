@@ -1,5 +1,5 @@
 /*
- * housekeeping.c - an open console ends workspaces that were kept long enough, and checks what is stored.
+ * housekeeping.c - ends workspaces whose retention has passed, and verifies stored data, while a console is open.
  *
  * Both are what a timer would run: `workspace clean --due` and `workspace verify`, processes of their own, whose
  * acts pass policy and are recorded like anybody's.  One console at a time does it (a lock beside the

@@ -1,5 +1,5 @@
 /*
- * log_place.c - where in a container's log a reader is, so that it goes on there over another stream.
+ * log_place.c - remembers the position in a container's log, so that reading can continue over another stream.
  *
  * Engines know no position, only a time, and times are no order: clocks step back, and lines share a stamp.  So the
  * stream is asked for again from the stamp of the last line, included, and what comes is dropped up to that line.

@@ -1,5 +1,5 @@
 /*
- * log_streams.c - log subscriptions: several containers merged, each over a stream of its own.
+ * log_streams.c - merges the logs of several containers, each read over its own stream.
  *
  * A stream that is followed is opened again when its container runs again or has run meanwhile, and when the engine is
  * back, from the last line seen (log_place.c).  What arrives goes up in batches; when nobody reads them the streams are

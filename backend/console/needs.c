@@ -1,6 +1,5 @@
 /*
- * needs.c - since when an agent needs a person, and what of it only the console knows: what it asks and waits for,
- * and that its engine restarted it.
+ * needs.c - tracks since when an agent needs a person, and why.
  *
  * Where what happened has a time of its own, that is the age; else the time at which this console saw it first.
  */

@@ -1,5 +1,5 @@
 /*
- * posture.h - what a container may use and what holds it, asked against in force, as text.
+ * posture.h - describes what a container may use and how it is isolated: requested and in force.
  *
  * Asked is what the engine was told (inspect); in force is what the kernel says (its cgroup and the
  * init process's status), where those can be read.  Thread: any.

@@ -1,4 +1,4 @@
-/* recording.c - the console's gate: its policy, what it says of a container, and what the log cannot take. */
+/* recording.c - checks the policy and writes audit records for the console. */
 #include "console/core.h"
 
 #define PROBE_S 5 /* how often it is looked whether the log can be written */

@@ -1,4 +1,4 @@
-/* remembering.c - what containers use and what happens to them goes into the file of the past (past/past.h). */
+/* remembering.c - writes the usage and events of containers to the history file (past/past.h). */
 #include "console/core.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * roster.c - the agent list, refreshed once a second.
+ * roster.c - refreshes the agent list once a second.
  *
  * The look (agents/survey.h) blocks, so it runs on a worker thread.  What is done to agents is in
  * roster_acts.c.

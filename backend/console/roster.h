@@ -1,7 +1,4 @@
-/*
- * roster.h - what the two files of the roster share: the looks (roster.c) and the acts
- * (roster_acts.c).
- */
+/* roster.h - shared by roster.c (reading) and roster_acts.c (operations). */
 #ifndef CONSOLE_ROSTER_H
 #define CONSOLE_ROSTER_H
 

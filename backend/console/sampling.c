@@ -1,5 +1,5 @@
 /*
- * sampling.c - when to sample, and from where.
+ * sampling.c - decides when to sample and from which source.
  *
  * Rows whose cgroups are readable from here are read in one sweep per tick.  The others are asked
  * of the engine, a few at a time, those on screen first; a row that has not answered by the next

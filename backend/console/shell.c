@@ -1,4 +1,4 @@
-/* shell.c - a terminal in a container: passes raw bytes both ways. */
+/* shell.c - connects a terminal to a shell in a container, passing raw bytes both ways. */
 #include "console/core.h"
 
 #include <stdlib.h>

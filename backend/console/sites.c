@@ -1,5 +1,5 @@
 /*
- * sites.c - the engines that are shown: which they are, what they are called, and what is one's own of each.
+ * sites.c - keeps the list of engines: their names, and the state of each.
  *
  * The first is the one that was named by -H, --context or the environment, as everywhere; the others are hosts of the
  * settings and contexts.  One that cannot be opened stands there with the reason, and costs the others nothing.

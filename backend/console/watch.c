@@ -1,5 +1,5 @@
 /*
- * watch.c - the connection's life: hello, events, list, inspections; loss and return.
+ * watch.c - follows an engine: hello, events, list, inspections; loss and return of the connection.
  *
  * Events are opened before the list is asked for, so that nothing falls between; an event only
  * marks a row to be inspected (again), so that a storm of them costs a flag each.  The list is

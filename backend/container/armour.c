@@ -1,4 +1,4 @@
-/* armour.c - which AppArmor profile is asked for, and loading our own. */
+/* armour.c - chooses a container's AppArmor profile, and loads berth's own. */
 #include "container/armour.h"
 
 #include <errno.h>

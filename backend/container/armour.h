@@ -1,5 +1,5 @@
 /*
- * armour.h - the AppArmor profile that a container of ours must be held by.
+ * armour.h - the AppArmor profile that a container of berth's must run under.
  *
  * Where this machine's kernel has AppArmor every container is asked to be under a profile, and its init is
  * looked at before it gets secrets or commands (lane_offer.apparmor).  The profile is ours where it is

@@ -1,5 +1,5 @@
 /*
- * container.h - the public header of this module: one container of berth's, from what it is asked to be to its end.
+ * container.h - the public header of this module: one container of berth's, from its specification to its removal.
  *
  * Whoever makes, enters or removes one needs most of it.  Headers that are not named here are the module's own.
  */

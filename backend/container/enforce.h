@@ -1,5 +1,5 @@
 /*
- * enforce.h - what was asked for against what is in force.
+ * enforce.h - compares the requested limits with those in force.
  *
  * Limits that an engine cannot set are often dropped silently (rootless engines without
  * delegation, swap accounting that is off), so each is read back: from the cgroup files, and from

@@ -1,4 +1,4 @@
-/* home.c - making the home volume and handing it to the container's user. */
+/* home.c - creates the home volume and gives it to the container's user. */
 #include "container/home.h"
 
 #include <errno.h>

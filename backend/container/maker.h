@@ -1,6 +1,4 @@
-/*
- * maker.h - one engine as those use it who make containers: looking, creating, removing.
- */
+/* maker.h - an engine as the callers that create containers use it: look up, create, remove. */
 #ifndef CONTAINER_MAKER_H
 #define CONTAINER_MAKER_H
 

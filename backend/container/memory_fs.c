@@ -1,4 +1,4 @@
-/* memory_fs.c - reconfiguring a container's file systems in memory from outside. */
+/* memory_fs.c - reconfigures a container's in-memory file systems from outside. */
 #include "container/memory_fs.h"
 
 #include <errno.h>

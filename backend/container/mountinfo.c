@@ -1,4 +1,4 @@
-/* mountinfo.c - reading /proc/PID/mountinfo, proc(5). */
+/* mountinfo.c - parses /proc/PID/mountinfo, proc(5). */
 #include "container/mountinfo.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * mountinfo.h - what is mounted in the sight of a process: the table that the kernel shows of it.
+ * mountinfo.h - the mounts that a process sees.
  *
  * Thread: any; a table belongs to who read it.
  */

@@ -1,4 +1,4 @@
-/* network.c - finding, making and removing a team's private networks. */
+/* network.c - finds, creates and removes a team's private networks. */
 #include "container/network.h"
 
 #include <errno.h>

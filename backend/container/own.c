@@ -1,4 +1,4 @@
-/* own.c - ownership of containers: proofs, session records and owner processes. */
+/* own.c - proves the ownership of containers: keyed hashes, session records and owner processes. */
 #include "container/own.h"
 
 #include <dirent.h>

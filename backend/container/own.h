@@ -1,5 +1,5 @@
 /*
- * own.h - which containers are ours: proven, not claimed.
+ * own.h - decides which containers are berth's, by proof.
  *
  * A label proves nothing: `docker commit` hands labels on, and anybody may set them.  A container
  * is ours when its full id stands in our session record, or its berth.proof label is our keyed hash

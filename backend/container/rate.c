@@ -1,4 +1,4 @@
-/* rate.c - token buckets on both ends of a container's interface. */
+/* rate.c - sets rate limits on both ends of a container's network interface. */
 #include "container/rate.h"
 
 #include <errno.h>

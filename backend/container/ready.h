@@ -1,5 +1,5 @@
 /*
- * ready.h - what agents and tools need alike before their container can run anything.
+ * ready.h - requirements that both agents and tools have before their container can run anything.
  *
  * Thread: any.
  */

@@ -1,5 +1,5 @@
 /*
- * spec.h - what a container of ours is asked to be: the hardening profile, once, as data.
+ * spec.h - the specification of a container, with the hardening profile as data.
  *
  * Everything berth makes (agent, tool, pool, helper) is described by a struct spec and turned into
  * the body of POST /containers/create here and nowhere else.  Hardened by default: non-root, no

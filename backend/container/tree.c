@@ -1,4 +1,4 @@
-/* tree.c - finding a command's processes in /proc and ending them. */
+/* tree.c - finds a command's processes in /proc and kills them. */
 #include "container/tree.h"
 
 #include <dirent.h>

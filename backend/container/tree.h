@@ -1,5 +1,5 @@
 /*
- * tree.h - ending what a command started in a container, from the host.
+ * tree.h - kills what a command started in a container, from the host.
  *
  * The engine can start a command but not end one.  Where berth may make cgroups (as root, on the engine's
  * machine), the command gets one of its own below the container's: no process in there can leave it, whatever it

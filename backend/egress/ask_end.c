@@ -1,4 +1,4 @@
-/* ask_end.c - what others of berth ask an agent's end; an answer is structs as they are, for both are one program's. */
+/* ask_end.c - sends requests of other berth processes to an agent's egress process. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * asked.c - targets that no rule decides: who waits for a person, who can be asked, and what was said.
+ * asked.c - queues the targets that no rule decides until a person answers.
  *
  * A target is listed once, however often it is asked for, and waits only while somebody is there to answer.  The agent
  * chooses names and how many: all of it is bounded, and what is full refuses, so that nothing listed is pushed out.

@@ -1,5 +1,5 @@
 /*
- * client_hello.c - whom a TLS connection is for, from its first message, of which every byte is the agent's.
+ * client_hello.c - reads the server name from the first message of a TLS connection, which is hostile input.
  *
  * RFC 8446 4.1.2 and 5.1, RFC 6066 3.  Records are joined first, for a client may cut its message anywhere.
  */

@@ -1,4 +1,4 @@
-/* control_socket.c - the socket on which an end answers people: made, and reached. */
+/* control_socket.c - creates and connects to the control socket of an egress process. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>

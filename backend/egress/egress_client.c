@@ -1,5 +1,5 @@
 /*
- * egress_client.c - which process in a container holds the client's end of a connection: for the record only.
+ * egress_client.c - finds which process in a container made a connection, for the record only.
  *
  * The container's /proc is read through the root of its init, which an agent may fill with what it likes: it must be a
  * /proc, and no link is followed in it.  Where this user may not look, there is no answer.

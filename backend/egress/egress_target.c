@@ -1,4 +1,4 @@
-/* egress_target.c - the name and port that a program asked for: one parser for every front and for rules. */
+/* egress_target.c - parses the name and port that a program asked for. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>

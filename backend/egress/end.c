@@ -1,4 +1,4 @@
-/* end.c - the loop of an agent's end: who comes, who asks, and that the agent is still there. */
+/* end.c - runs the event loop of an agent's egress process. */
 #include "egress/end.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * end.h - the end of one agent's egress: end.c (the process), link.h (a connection), control.c (what people ask),
- * asked.c (what people are asked).
+ * end.h - shared by the files of an egress process: end.c (the process), link.h (a connection), control.c (requests of
+ * people), asked.c (questions to people).
  *
  * One process, one loop, one agent.  It accepts on sockets that the agent's init made inside, dials on the host, and knows
  * that agent's rules only.  It ends with the init.

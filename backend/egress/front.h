@@ -1,5 +1,5 @@
 /*
- * front.h - what clients say to a proxy: HTTP's CONNECT and absolute form, and SOCKS5 with names.
+ * front.h - parses what clients send to a proxy: HTTP CONNECT and absolute form, and SOCKS5 with names.
  *
  * All of it on one port; the first byte tells them apart.  Every byte is the agent's.
  *

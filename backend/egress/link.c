@@ -1,4 +1,4 @@
-/* link.c - one connection of an agent: what it says, what it is told, and its bytes. */
+/* link.c - serves one connection of an agent: request, answer and data. */
 #include "egress/link.h"
 
 #include <errno.h>

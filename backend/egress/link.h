@@ -1,6 +1,6 @@
 /*
- * link.h - one connection of an agent, between the files that serve it: link.c (what it says, and its bytes), link_judge.c
- * (whether it may), link_dial.c (where that is, and by which way).
+ * link.h - one connection of an agent, shared by link.c (request and data), link_judge.c (permission), link_dial.c
+ * (connecting).
  */
 #ifndef EGRESS_LINK_H
 #define EGRESS_LINK_H

@@ -1,5 +1,5 @@
 /*
- * link_dial.c - where a target is, and the connection to it.
+ * link_dial.c - resolves a target and connects to it.
  *
  * The rule comes before the name is looked up, and every address that the name comes to is judged before one is dialled:
  * a name server hears of allowed names only, and an allowed name leads to nothing private.  An upstream proxy is asked for

@@ -1,5 +1,5 @@
 /*
- * port_end.c - the process that has a container's ports open on this machine.
+ * port_end.c - runs the process that keeps a container's ports open on this machine.
  *
  * One loop, one container.  It is handed listening sockets and a lane for each, makes none itself, and has neither the rules nor
  * the keys of the agent's egress.  It ends with the container's init, or with the last port that is closed.

@@ -1,5 +1,5 @@
 /*
- * port_link.c - one connection to a server inside: a socket of this host, and one that was made in the container.
+ * port_link.c - copies data between a socket of this host and a socket that was made in the container.
  *
  * Whoever shares the second can let it wait (O_NONBLOCK cleared, SO_LINGER set) at any moment.  So each call on it says
  * MSG_DONTWAIT, nothing is spliced, and it is closed by another thread (port_end.c), after it was disconnected: then a close has

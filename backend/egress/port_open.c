@@ -1,4 +1,4 @@
-/* port_open.c - ports are opened, closed and listed: what a person's side does, and the file that says what should be open. */
+/* port_open.c - opens, closes and lists ports, and keeps the file that says which should be open. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * relay_start.c - the way of an agent's clients to its end where no descriptor crosses: a program in the container that its
- * engine runs, and whose input and output the end holds (lane/mux.h).
+ * relay_start.c - starts a relay in the container where descriptors cannot cross (gVisor); it carries connections over
+ * its input and output (lane/mux.h).
  *
  * By hand and over the engine's unix socket alone, for the keeper, who starts ends again, has no HTTP library.  What the end is
  * given is that one connection, on which the engine reads no request any more.

@@ -1,4 +1,4 @@
-/* route_answer.c - the head of a server's answer, as the agent gets it: without what is between the two of us. */
+/* route_answer.c - rewrites the head of a server's answer for the agent, without hop-by-hop fields. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -1,4 +1,4 @@
-/* route_figures.c - what came of routes, in a file that an end writes to as into memory and others read. */
+/* route_figures.c - counts the usage of routes in a mapped file that others read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

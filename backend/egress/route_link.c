@@ -1,5 +1,5 @@
 /*
- * route_link.c - one request of an agent through a route: read, judged, made with the key, its answer passed on as it comes.
+ * route_link.c - serves one request through a route: reads and checks it, adds the key, streams the answer.
  *
  * One request a connection: nothing that follows could be taken for another.  The key is in the request that the host
  * makes and nowhere else; what comes back goes through a mask.

@@ -1,4 +1,4 @@
-/* route_mask.c - a key's bytes in a stream become stars, whatever pieces they come in (Knuth, Morris, Pratt). */
+/* route_mask.c - replaces a key in a stream with stars, however the bytes are split (Knuth, Morris, Pratt). */
 #include <string.h>
 
 #include <berth/mem.h>

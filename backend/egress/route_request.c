@@ -1,5 +1,5 @@
 /*
- * route_request.c - what an agent asks of a route: a request whose target begins with '/'.
+ * route_request.c - parses a request to a route, whose target begins with '/'.
  *
  * Whatever could be read in two ways is refused: two lengths, a length and chunks, chunks with extensions or trailers, a
  * path that is another one after somebody has decoded it.  Of its headers those are dropped that name who asks, or whom, or

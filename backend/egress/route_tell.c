@@ -1,5 +1,5 @@
 /*
- * route_tell.c - what berth up tells an end of its routes, keys with them, over the control socket: never a file.
+ * route_tell.c - sends the routes with their keys to an egress process over the control socket, never through a file.
  *
  * Lines of a word and the rest: "route NAME" begins one, and then to, header, key, permit, ca (a line of PEM each), requests,
  * bytes, tokens, nano (dollars); "price MODEL IN OUT" belongs to all.  "upstream", before any route, begins the upstream

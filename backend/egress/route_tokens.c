@@ -1,5 +1,5 @@
 /*
- * route_tokens.c - the figures of an answer, found as its bytes pass.
+ * route_tokens.c - extracts token counts from an answer while it passes.
  *
  * Only numbers in an object that is called usage or usageMetadata count, and the largest of each: events repeat them as they
  * grow, and what an agent makes a model write can only add.  Strings are passed over as JSON ends them.

@@ -1,4 +1,4 @@
-/* route_words.c - what a team file says of a route, in parts: where to, what is permitted, and where the key goes. */
+/* route_words.c - parses a route of a team file: target, permissions, and where the key goes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * routes.h - routes with keys inside an agent's end: what it was told, one request through one of them, what comes back.
+ * routes.h - routes with keys in an egress process: configuration, requests, answers.
  *
  * route_tell.c reads what berth up tells, route_request.c what the agent asks, route_link.c is one request,
  * route_curl.c the library that makes it, route_answer.c what the agent gets to see, route_tokens.c what it cost.

@@ -1,4 +1,4 @@
-/* rules_file.c - an agent's rules on disk, and their words; decisions of a person are kept there too. */
+/* rules_file.c - reads and writes an agent's network rules, with the decisions of people. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* start.c - an agent's end is started: with all that it will ever hold. */
+/* start.c - starts an agent's egress process with all its descriptors. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

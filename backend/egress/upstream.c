@@ -1,5 +1,5 @@
 /*
- * upstream.c - what the proxy of this machine's network is asked, and its answer.
+ * upstream.c - connects through the proxy of this machine's network.
  *
  * Sources: RFC 9110 9.3.6 (CONNECT), RFC 7617 (Basic).
  */

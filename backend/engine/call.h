@@ -1,5 +1,5 @@
 /*
- * call.h - what all verbs share: one request after the other, then the owner's callback, once.
+ * call.h - shared by all requests: one after the other, then the owner's callback, once.
  *
  * A verb embeds struct engine_call first and brings one table of functions.  call_new waits for the
  * version to be known, then runs start().  A verb ends by call_done or call_fail, from a callback.

@@ -1,4 +1,4 @@
-/* change.c - start, stop, restart, pause, unpause, kill and remove. */
+/* change.c - starts, stops, restarts, pauses, unpauses, kills and removes containers. */
 #include <limits.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* choose.h - sockets on which somebody listens: the part of endpoint.c that other files of the module, and tests, call. */
+/* choose.h - finds sockets with a listener; the part of endpoint.c that other files of the module and tests call. */
 #ifndef BERTH_CHOOSE_H
 #define BERTH_CHOOSE_H
 

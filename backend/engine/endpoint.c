@@ -1,5 +1,5 @@
 /*
- * endpoint.c - which engine: flags, environment, contexts, default sockets.
+ * endpoint.c - determines the engine from options, environment, contexts and default sockets.
  *
  * As the docker CLI: --host beats everything, then --context, DOCKER_HOST, DOCKER_CONTEXT and the
  * current context of config.json; the context "default" means DOCKER_HOST or the default socket.

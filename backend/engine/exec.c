@@ -1,5 +1,5 @@
 /*
- * exec.c - a command in a container: create, start (hijacked), resize, exit code.
+ * exec.c - runs a command in a container: create, start (hijacked), resize, exit code.
  *
  * The engine answers 101 before the command runs, so the first resize may come too early and is
  * tried again; and the exit code may come a little after the end of the stream, so it is asked for

@@ -1,4 +1,4 @@
-/* info.c - what /version and /info tell about the engine. */
+/* info.c - parses /version and /info. */
 #include <limits.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* inspect.c - everything about one container. */
+/* inspect.c - inspects one container. */
 #include <string.h>
 
 #include <berth/container_id.h>

@@ -1,4 +1,4 @@
-/* list.c - all containers, and how many images, networks and volumes there are. */
+/* list.c - lists all containers, and counts images, networks and volumes. */
 #include <string.h>
 
 #include <berth/container_id.h>

@@ -1,4 +1,4 @@
-/* logs.c - a container's log: frames or a terminal's bytes, cut into lines with their times. */
+/* logs.c - reads a container's log and cuts it into lines with time stamps. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* private.c - starting, stopping and finding berth's own dockerd. */
+/* private.c - starts, stops and finds berth's own dockerd. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* product.c - the table of engine products and their limitations. */
+/* product.c - lists engine products and their limitations. */
 #include "engine/product.h"
 
 #include <string.h>

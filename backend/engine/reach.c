@@ -1,4 +1,4 @@
-/* reach.c - explains why the engine did not answer: which one, who named it, and what to do. */
+/* reach.c - explains why the engine did not answer: which one, where it was configured, and what to do. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* split.c - frames, lines and JSON objects, cut from a stream that comes in any pieces. */
+/* split.c - cuts a stream into frames, lines and JSON objects. */
 #include "engine/split.h"
 
 #include <string.h>

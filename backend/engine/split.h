@@ -1,5 +1,5 @@
 /*
- * split.h - cutting the engine's byte streams into what they are made of.
+ * split.h - cuts the engine's byte streams into frames, lines and JSON objects.
  *
  * Pure functions over bytes: no I/O, no clock.  Every splitter takes input in pieces of any size
  * and gives the same output however it was cut.  Memory is bounded by the limits given.

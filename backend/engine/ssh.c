@@ -1,4 +1,4 @@
-/* ssh.c - ssh started, and asked to forward an engine's socket. */
+/* ssh.c - starts ssh to forward an engine's socket. */
 #include "engine/ssh.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* stamp.c - RFC 3339 time stamps, as the engine puts them before log lines and into JSON. */
+/* stamp.c - parses RFC 3339 time stamps. */
 #include "engine/split.h"
 
 #include <limits.h>

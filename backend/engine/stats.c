@@ -1,5 +1,5 @@
 /*
- * stats.c - one reading of a container's counters by way of the engine.
+ * stats.c - reads a container's counters from the engine.
  *
  * Memory as docker stats shows it: usage less the inactive file cache, where that is smaller.
  * Source: docker/cli cli/command/container/stats_helpers.go (calculateMemUsageUnixNoCache).

@@ -1,4 +1,4 @@
-/* sync.c - blocking engine calls: runs the loop until the answer arrives. */
+/* sync.c - makes blocking engine requests by running a loop until the answer arrives. */
 #include "engine/sync.h"
 
 #include <stdatomic.h>

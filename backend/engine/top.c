@@ -1,4 +1,4 @@
-/* top.c - the processes of a container, as the engine's ps prints them. */
+/* top.c - lists the processes of a container, as the engine's ps prints them. */
 #include <stdlib.h>
 #include <string.h>
 

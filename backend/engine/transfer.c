@@ -1,5 +1,5 @@
 /*
- * transfer.c - pull, build, import: requests that are answered by a stream of progress.
+ * transfer.c - pulls, builds and imports images, and follows the progress.
  *
  * What goes up comes from a file, read by uv's workers into two buffers, one ahead of the other; curl takes
  * from them.  A refusal may come after HTTP 200, as an object in the reply's stream.

@@ -1,4 +1,4 @@
-/* version.c - hello: /_ping, the version both sides speak, /version and /info. */
+/* version.c - connects: /_ping, API version, /version and /info. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

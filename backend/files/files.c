@@ -1,4 +1,4 @@
-/* files.c - opening and closing: the struct files, and roots of trees. */
+/* files.c - opens and closes struct files and roots of trees. */
 #include "files/files.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * files.h - the public header of this module for the backend: what include/berth/files.h offers, on a job
- * board that the process has already; and its worker threads, for who has other work to share.
+ * files.h - the public header of this module for the backend: include/berth/files.h on an existing job board, and its
+ * worker threads.
  */
 #ifndef BERTH_FILES_FILES_H
 #define BERTH_FILES_FILES_H

@@ -1,4 +1,4 @@
-/* move.c - a move that is a copy: only what was copied, and is still as it was then, goes from where it was. */
+/* move.c - moves across file systems: copies, then removes exactly what was copied and has not changed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* read.c - many files in the order asked for: inline while cached, wide at the first miss. */
+/* read.c - reads many files in the order asked for: inline while cached, in parallel from the first miss. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

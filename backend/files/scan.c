@@ -1,4 +1,4 @@
-/* scan.c - a tree as a list: names, and sizes and times where asked for. */
+/* scan.c - lists a tree: names, and sizes and times if asked for. */
 #include "files/walk/cursor.h"
 
 #include <stdlib.h>

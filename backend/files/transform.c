@@ -1,4 +1,4 @@
-/* transform.c - replace a pattern in many files: found in parallel, written as one batch. */
+/* transform.c - replaces a pattern in many files: searched in parallel, written as one batch. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

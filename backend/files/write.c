@@ -1,4 +1,4 @@
-/* write.c - a batch of files: resolved, locked, checked and staged; then committed or undone. */
+/* write.c - writes a batch of files: resolves, locks, checks and stages them; then commits or undoes. */
 #include "files/common/paths.h"
 
 #include <errno.h>

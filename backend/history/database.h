@@ -1,4 +1,4 @@
-/* database.h - what the files of this module share. */
+/* database.h - shared by the files of this module. */
 #ifndef HISTORY_DATABASE_H
 #define HISTORY_DATABASE_H
 

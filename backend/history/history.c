@@ -1,4 +1,4 @@
-/* history.c - opening the file, whatever state it is in, and writing runs into it. */
+/* history.c - opens the database, whatever state it is in, and writes runs to it. */
 #include "history/database.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * history.h - what benchmarks measured, over time: one SQLite file below the state directory.
+ * history.h - benchmark results over time, in one SQLite file below the state directory.
  *
  * A run has cases, a case has arms, an arm has samples with what each used.  A case is written in one
  * transaction when it is complete, so a run that is cancelled or killed leaves whole cases and a run

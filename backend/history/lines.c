@@ -1,6 +1,6 @@
 /*
- * lines.c - the history as JSON Lines and back.  SQLite's own JSON functions write and read them:
- * they are bounded, and there is no second parser to keep.
+ * lines.c - exports and imports the history as JSON Lines. SQLite's own JSON functions write and read them: they are
+ * bounded, and there is no second parser to keep.
  */
 #include "history/database.h"
 

@@ -1,4 +1,4 @@
-/* results.c - the table of results that tasks save. */
+/* results.c - stores the results that tasks save. */
 #include <berth/results.h>
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* schema.c - the tables, and the way from every older version of them to this one. */
+/* schema.c - creates the tables and migrates older versions. */
 #include "history/database.h"
 
 /* One entry for each version: what brings the one before it there. Never edited, only added to. */

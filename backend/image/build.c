@@ -1,5 +1,5 @@
 /*
- * build.c - building an image by the engine's own builder.
+ * build.c - builds an image by the engine's builder.
  *
  * The context goes up as one tar; what comes back is text in pieces, with "Step 3/7 : ..." in front of
  * each step, and at the end the id of what was made.  An answer that ends without one made nothing.

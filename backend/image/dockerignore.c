@@ -1,5 +1,5 @@
 /*
- * dockerignore.c - .dockerignore: what of a directory does not belong to a build's context.
+ * dockerignore.c - applies .dockerignore to a build context.
  *
  * One pattern a line, from the context's root: * and ? within a component, [a-z] and [^a-z], \x for x itself, ** for
  * any number of directories, ! takes back.  What matches a directory matches all below it; the last line that matches

@@ -1,4 +1,4 @@
-/* image.c - opening, listing, looking, removing, importing; the job around every change. */
+/* image.c - lists, inspects, removes and imports images, with a job around every change. */
 #include "image/image.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* known.c - the shipped images by name, and the command that makes an image present. */
+/* known.c - knows the shipped images by name, and the command that provides an image. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * shipped.c - the images of configs/images, and the bases that they stand on.
+ * shipped.c - builds the images of configs/images and their bases.
  *
  * An image is a Dockerfile and a list of Debian packages, both built into the program.  Where mmdebstrap
  * is, its base is made on this machine with all its packages, so that the build itself needs neither

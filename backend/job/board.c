@@ -1,4 +1,4 @@
-/* board.c - the job board of this process: the writing side. */
+/* board.c - writes the job board of this process. */
 #include "job/board.h"
 
 #include <errno.h>

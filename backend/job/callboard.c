@@ -1,4 +1,4 @@
-/* callboard.c - the calls of this server: the writing side. */
+/* callboard.c - writes the calls of this MCP server for other processes to see. */
 #include "job/board.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* entry.h - one command's entry while it is written: write.c keeps, tap.c looks at what flows past. */
+/* entry.h - a command's entry while it is written, shared by journal_writer.c and tap.c. */
 #ifndef JOURNAL_ENTRY_H
 #define JOURNAL_ENTRY_H
 

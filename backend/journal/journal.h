@@ -1,5 +1,5 @@
 /*
- * journal.h - keeping what agents' commands print: the writing side (include/berth/journal.h reads).
+ * journal.h - writes the command logs of agents (include/berth/journal.h reads them).
  *
  * Errors are ignored: a command whose journal cannot be written runs anyway.
  * Thread: an entry belongs to one thread at a time.

@@ -1,4 +1,4 @@
-/* journal_reader.c - an agent's journal, as anyone may look at it at any time. */
+/* journal_reader.c - reads an agent's command log, also while it is written. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * journal_writer.c - one command's entry, by the process that runs it.
+ * journal_writer.c - writes a command's entry, in the process that runs it.
  *
  * The slot's ring is built in memory and written at most every FLUSH_MS, and at the end: what a command
  * prints without end costs a copy and nothing else.  Secrets are looked for in what is kept, each time

@@ -1,4 +1,4 @@
-/* mask.c - finding secrets by their fingerprints. */
+/* mask.c - finds secrets in output by their fingerprints. */
 #include <stdbool.h>
 #include <string.h>
 

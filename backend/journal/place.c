@@ -1,4 +1,4 @@
-/* place.c - where journals are, making one, opening one. */
+/* place.c - locates, creates and opens command logs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

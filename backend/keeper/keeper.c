@@ -1,6 +1,6 @@
 /*
- * keeper.c - counting workspaces that change, and having who writes more than may stand still; beside that, the ends of
- * egress (kept_ends.c).
+ * keeper.c - enforces workspace limits in the background by pausing containers, and restarts egress processes
+ * (kept_ends.c).
  *
  * Who writes is hostile: names and depth may be anything.  What the watches cannot hold the file engine counts, what
  * the kernel lost is counted anew, and what it does not tell of is found within a second, by counting all of it.

@@ -1,4 +1,4 @@
-/* keeper_lock.c - the one keeper of a user: a file in the runtime directory, locked while it lives. */
+/* keeper_lock.c - ensures one keeper per user by a locked file in the runtime directory. */
 #include "keeper/keeper_lock.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* keeper_lock.h - what the files of this module share. */
+/* keeper_lock.h - shared by the files of this module. */
 #ifndef KEEPER_KEEPER_LOCK_H
 #define KEEPER_KEEPER_LOCK_H
 

@@ -1,4 +1,4 @@
-/* kept_ends.c - the ends of agents' egress: which there are, and starting one again that has died. */
+/* kept_ends.c - lists the egress processes of agents, and restarts those that died. */
 #include "keeper/kept_ends.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* kept_idle.c - looking whether agents are idle, and pausing those that were for long enough. */
+/* kept_idle.c - pauses agents that have been idle for long enough. */
 #include "keeper/kept_idle.h"
 
 #include <inttypes.h>

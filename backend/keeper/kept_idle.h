@@ -1,5 +1,5 @@
 /*
- * kept_idle.h - agents whose file says so are paused once they are idle.
+ * kept_idle.h - pauses agents that are idle, if their team file says so.
  *
  * Idle is an agent in which nothing runs but its init: no command of berth's, nothing that one left behind; and all of it
  * used less CPU time since the last look than a command takes to begin.  The next command wakes it (lane_wake); that it

@@ -1,4 +1,4 @@
-/* kept_past.c - sampling the containers of agents for the file of the past. */
+/* kept_past.c - samples the containers of agents for the history file. */
 #include "keeper/kept_past.h"
 
 #include <stdio.h>

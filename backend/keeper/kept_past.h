@@ -1,5 +1,5 @@
 /*
- * kept_past.h - what agents use, remembered while no console does that (past/past.h): every ten seconds.
+ * kept_past.h - records the usage of agents every ten seconds while no console does (past/past.h).
  *
  * Thread: one, and no other in the process.
  */

@@ -1,5 +1,5 @@
 /*
- * kept_routes.c - an agent's routes as they were kept for another start of its end: with references, and no key.
+ * kept_routes.c - saves an agent's routes for a restart of its egress process: references, never keys.
  *
  * What `up` told the end, but for "key VALUE": "secret file PATH", "secret command" with a line "word ..." for each of its
  * words, and "secret env NAME".  That one was the shell's of `up`, which is gone; this process may have been started from

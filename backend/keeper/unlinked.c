@@ -1,4 +1,4 @@
-/* unlinked.c - files without a name that a container's processes hold open: no count of names finds them. */
+/* unlinked.c - counts deleted files that a container's processes hold open. */
 #include "keeper/keeper_lock.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* watched.c - how much is in directory trees, known again as soon as something changes in them. */
+/* watched.c - counts directory trees again whenever something changes in them. */
 #include "keeper/watched.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* client.c - the host's side of one command over the lane. */
+/* client.c - runs one command over the lane, on the host's side. */
 #include "lane/lane.h"
 
 #include <errno.h>

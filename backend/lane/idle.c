@@ -1,5 +1,5 @@
 /*
- * idle.c - agents that are paused while nothing runs in them: the rule of each, the note of who is paused by it, waking.
+ * idle.c - keeps the idle rule of each agent and who paused it, and wakes agents.
  *
  * By the engine, so that everybody sees it paused, over its socket: who wakes one has no library for more.  The note lies
  * where it is looked before every command whether one may begin (still.c), so that nothing more is asked of others.

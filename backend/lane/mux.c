@@ -1,4 +1,4 @@
-/* mux.c - many connections over one byte stream (mux.h). */
+/* mux.c - multiplexes connections over one byte stream (mux.h). */
 #include "lane/mux.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* offer.c - making a lane before its container starts, handing it over, and the registry. */
+/* offer.c - creates a lane before its container starts, and keeps the registry of lanes. */
 #include "lane/lane.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* oom.c - memory.oom_control (v1) or memory.events (v2). */
+/* oom.c - watches for out-of-memory kills: memory.oom_control (v1) or memory.events (v2). */
 #include "lane/lane.h"
 
 #include <stdio.h>

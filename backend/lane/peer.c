@@ -1,4 +1,4 @@
-/* peer.c - proving that a socket belongs to the init of one container. */
+/* peer.c - proves that a socket belongs to the init of one container. */
 #include "lane/peer.h"
 
 #include <errno.h>

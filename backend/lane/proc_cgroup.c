@@ -1,4 +1,4 @@
-/* proc_cgroup.c - from a process to the files of its container's cgroup. */
+/* proc_cgroup.c - finds the cgroup files of a process's container. */
 #include "lane/lane.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * still.c - a container that stands still: the kernel's freezer, of version 1 and 2, and the note of who froze it.
+ * still.c - freezes a container by the kernel's freezer, version 1 or 2, and records who froze it.
  *
  * The note outlives who wrote it: a container that a dead process left frozen is told from one that somebody
  * paused.  Thread: any; a note is written whole and renamed.

@@ -1,5 +1,5 @@
 /*
- * wire.h - what the host and the guest say to each other.
+ * wire.h - the protocol between the host and the guest.
  *
  * Transport: one SOCK_SEQPACKET unix connection per command.  The kernel keeps messages apart, each
  * connection has its own buffers (a command that writes without end blocks nobody else and grows

@@ -1,4 +1,4 @@
-/* wire_io.c - lane messages over SOCK_SEQPACKET.  Linked into the static guest: libc only. */
+/* wire_io.c - sends and receives lane messages over SOCK_SEQPACKET. Linked into the static guest: libc only. */
 #include "lane/wire_io.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * areas.h - what an agent can get at: its workspace, what it was granted, what of that it may change.
+ * areas.h - the areas an agent can access: its workspace, granted paths, and what of that is writable.
  *
  * The same as its container mounts, at the same paths, so a path means one thing inside and outside.  The deepest area
  * that holds a path decides.  That nothing leads out of an area is the kernel's to see to (files.h); where an

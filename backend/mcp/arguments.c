@@ -1,4 +1,4 @@
-/* arguments.c - a tool's table of arguments: the schema that clients read, and the check of what they send. */
+/* arguments.c - generates the schema of a tool's arguments, and checks arguments against it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * budget.c - the memory that calls and their answers may take together, reserved before it is taken.
+ * budget.c - reserves the memory that calls and their answers may use in total.
  *
  * What a call may build is estimated from its arguments; it waits, before it holds anything, until that fits beside the
  * others, and keeps it until its answer has been written: a client that reads nothing stops the calls, not the machine.

@@ -1,5 +1,5 @@
 /*
- * calls.c - calls of tools, each on a thread of its own until it is answered.
+ * calls.c - runs each tool call on its own thread until it is answered.
  *
  * Threads are made as they are needed and stay.  Nothing is written to the client while `lock` is held; `out_lock` comes
  * first where both are.

@@ -1,5 +1,5 @@
 /*
- * commands.c - commands in the agent's container: those that are waited for, and those that go on beside.
+ * commands.c - runs commands in the agent's container, in the foreground and in the background.
  *
  * Of each the last KEPT are kept with what they printed, so that a long output can be read in parts.  All end with the
  * server: nothing runs on unseen.

@@ -1,5 +1,5 @@
 /*
- * edit.h - one edit of a text: the place where the old text stands is replaced by the new one, or the edit is refused.
+ * edit.h - one edit of a text: replaces the old text by the new one, or refuses.
  *
  * The old text is looked for as it is; where it is nowhere, by whole lines, whatever blanks end them (a CR too), and with
  * one indentation more or less than the edit says.  Refused where it stands in no place or in several, where it would begin

@@ -1,5 +1,5 @@
 /*
- * listen.c - who wants to be told when resources or tasks change, and the thread that looks.
+ * listen.c - notifies subscribed clients when resources or tasks change.
  *
  * A session subscribes to URIs; a request `subscriptions/listen` stays open until it is cancelled, and what it is told
  * carries its id.  The thread is made for the first of them, and looks only at what somebody listens to.

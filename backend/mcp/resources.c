@@ -1,4 +1,4 @@
-/* resources.c - what clients read by a URI: berth://agent/ID/journal and the others. */
+/* resources.c - serves resources by URI: berth://agent/ID/journal and the others. */
 #include <stdio.h>
 #include <string.h>
 

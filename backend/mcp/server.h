@@ -1,5 +1,5 @@
 /*
- * server.h - the server: what is being answered, and the way out.
+ * server.h - the state of the server: calls in progress and the output.
  *
  * Files, each of which calls only those behind it: server.c reads lines and ends in order, session.c is the protocol,
  * calls.c the threads, budget.c

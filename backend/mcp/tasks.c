@@ -1,5 +1,5 @@
 /*
- * tasks.c - calls that take long, for clients that know tasks: a handle at once, the result when it is asked for.
+ * tasks.c - runs long calls as tasks: a handle immediately, the result on request.
  *
  * Only what a client has been told is kept: those that run, and of those that ended the last KEPT, up to a part of the
  * memory.  They end with the server, as all that it runs does.

@@ -1,4 +1,4 @@
-/* tool_call.c - what a tool may use while it is called, and the end of a call. */
+/* tool_call.c - provides what a tool may use during a call, and ends the call. */
 #include "mcp/tool_call.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * tool_call.h - one call of a tool: its arguments, what it may use, and what it answers.
+ * tool_call.h - one call of a tool: arguments, context and answer.
  *
  * Thread: the call's own, one of many (calls.c).
  */

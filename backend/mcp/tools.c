@@ -1,5 +1,5 @@
 /*
- * tools.c - the table of all tools: name, description, arguments, output and function.
+ * tools.c - lists all tools: name, description, arguments, output and function.
  *
  * Names and shapes of the reference file server where it has them.  The order is that of tools/list.  A tool without a
  * title is taken but not listed.

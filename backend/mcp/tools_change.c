@@ -1,4 +1,4 @@
-/* tools_change.c - file tools that change: write, edit, transform, move, copy, delete. */
+/* tools_change.c - implements the file tools that change: write, edit, transform, move, copy, delete. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* tools_compare.c - what differs between two files, or two directories. */
+/* tools_compare.c - compares two files or two directories. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* tools_files.h - what the file tools share. */
+/* tools_files.h - shared by the file tools. */
 #ifndef MCP_TOOLS_FILES_H
 #define MCP_TOOLS_FILES_H
 

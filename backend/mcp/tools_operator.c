@@ -1,5 +1,5 @@
 /*
- * tools_operator.c - what an assistant of the operator sees: hosts, containers, logs, the record; and asks to be changed.
+ * tools_operator.c - implements the operator's tools: hosts, containers, logs, audit records, and changes.
  *
  * All of it is a command line of berth's.  What comes back was written by containers, agents and whoever named them: it
  * is answered as `data`, neutralised and said to be just that.  A change is asked in an open console, each by itself;

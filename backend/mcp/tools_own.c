@@ -1,5 +1,7 @@
-/* tools_own.c - what an agent is told of itself: its limits, where it went, what it ran; forks of its workspace,
- * and ports. */
+/*
+ * tools_own.c - implements the tools about the agent itself: limits, connections, commands, forks of its workspace,
+ * ports.
+ */
 #include "mcp/tools_own.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tools_own.h - what an agent is told of itself: the tools of tools_own.c, and what resources are made of. */
+/* tools_own.h - the tools about the agent itself (tools_own.c), and the contents of resources. */
 #ifndef MCP_TOOLS_OWN_H
 #define MCP_TOOLS_OWN_H
 

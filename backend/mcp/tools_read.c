@@ -1,4 +1,4 @@
-/* tools_read.c - file tools that look: read, list, find, search. */
+/* tools_read.c - implements the file tools that read: read, list, find, search. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

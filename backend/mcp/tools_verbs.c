@@ -1,5 +1,5 @@
 /*
- * tools_verbs.c - tools that are a command line of berth: custom tools, and the agent's workspace.
+ * tools_verbs.c - implements tools that run a berth command: custom tools, and the agent's workspace.
  *
  * They need an engine or the store of checkpoints; a program of its own does that, with its own policy and record, and
  * this server stays small.  Its document (--json) is what is answered.

@@ -1,5 +1,5 @@
 /*
- * verbs.c - a command line of berth, run for a tool: its document, or its sentence.
+ * verbs.c - runs a berth command for a tool and returns its JSON document or its error.
  *
  * It ends when this server does, however that ends.
  */

@@ -1,5 +1,5 @@
 /*
- * verbs.h - a command line of berth as what a tool does: its words, then one of the three that run it.
+ * verbs.h - builds a berth command for a tool, and runs it in one of three ways.
  *
  * Each waits for its end, or ends it when the call is cancelled.  -1 or NULL: its last sentence; ERR_REFUSED, where it
  * exited so.

@@ -1,4 +1,4 @@
-/* blocking.c - a few worker threads for blocking work. */
+/* blocking.c - runs blocking tasks on a few worker threads. */
 #include "net/blocking.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* curl.h - what http.c and stream.c share: a curl multi handle driven by the uv loop. */
+/* curl.h - a curl multi handle driven by the uv loop, shared by http.c and stream.c. */
 #ifndef BERTH_NET_CURL_H
 #define BERTH_NET_CURL_H
 

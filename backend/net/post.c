@@ -1,4 +1,4 @@
-/* post.c - one POST to anywhere, waited for on a thread that may wait. */
+/* post.c - sends one POST request and waits for the answer. */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 

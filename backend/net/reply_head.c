@@ -1,4 +1,4 @@
-/* reply_head.c - the head of an HTTP/1.1 reply, up to the byte where the raw stream begins. */
+/* reply_head.c - parses the head of an HTTP/1.1 reply, up to the byte where the raw stream begins. */
 #include "net/reply_head.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * stream.c - a connection made by curl, upgraded by hand, then polled by uv.
+ * stream.c - opens a raw stream: connected by curl, upgraded, then polled by uv.
  *
  * Why by hand: curl makes the connection, TLS too, but after a reply of 101 it has no way to go on in both directions
  * but its own WebSockets, which the engine does not speak.

@@ -1,4 +1,4 @@
-/* cgroup.c - finding a container's cgroup files, and reading its counters from them. */
+/* cgroup.c - finds a container's cgroup files and reads its counters. */
 #include "observe/cgroup.h"
 
 #include <errno.h>

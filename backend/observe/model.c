@@ -1,4 +1,4 @@
-/* model.c - the table of containers: rows by id and in order. */
+/* model.c - keeps the table of containers, by id and in order. */
 #include "observe/observe.h"
 
 #include <stdlib.h>

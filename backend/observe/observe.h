@@ -1,6 +1,6 @@
 /*
- * observe.h - what is measured: the table of containers as berth knows it now, its readings and copies; this
- * machine; the processes of a container.
+ * observe.h - the public header of this module: the table of containers and their readings, this machine, and the
+ * processes of a container.
  *
  * A row is made by a list or an inspection and removed only by a later list without it or by its
  * destroy event.  Strings of a row live in the row's arena and are replaced as a whole.

@@ -1,4 +1,4 @@
-/* proc_scan.c - bounded scanners for the kernel's text files. */
+/* proc_scan.c - scans the kernel's text files within bounds. */
 #include "observe/proc_scan.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
-/* process.c - the processes of one container, and the limits in force, from /proc and its cgroup.
- */
+/* process.c - lists the processes of a container, and the limits in force, from /proc and its cgroup. */
 #include "observe/observe.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* rates.c - from counters to percentages, bytes per second and history. */
+/* rates.c - computes percentages, bytes per second and history from counters. */
 #include "observe/rates.h"
 
 #include <stdlib.h>

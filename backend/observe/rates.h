@@ -1,5 +1,5 @@
 /*
- * rates.h - from counters to what a row shows: percentages, bytes per second, history.
+ * rates.h - computes percentages, bytes per second and history from counters.
  *
  * A rate needs two samples of the same life of a container: a counter that went backwards (restart)
  * starts over, and the interval is the real time between the samples, so that a machine that slept

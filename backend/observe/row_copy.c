@@ -1,4 +1,4 @@
-/* row_copy.c - deep copies into a snapshot's arena. */
+/* row_copy.c - copies rows into a snapshot's arena. */
 #include "observe/observe.h"
 
 #include <string.h>

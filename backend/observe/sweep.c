@@ -1,4 +1,4 @@
-/* sweep.c - reading the cgroups of all rows, within the descriptors there are. */
+/* sweep.c - reads the cgroups of all rows, within the number of file descriptors available. */
 #include "observe/observe.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 /*
- * past.h - writing down what containers use and what happens to them (berth/past.h says what for).
+ * past.h - writes the usage and events of containers to the history file (berth/past.h reads it).
  *
  * One process writes at a time: who holds the lock of the file.  Others wait for it, and take over within seconds.  What
  * is added goes to a thread that writes it, so that a slow disk is nobody's concern: when it is too slow, what there is

@@ -1,4 +1,4 @@
-/* past_format.c - sizes, places, and whether what was read is what was written. */
+/* past_format.c - computes sizes and positions in the history file, and validates its entries. */
 #include "past/past_format.h"
 
 #include <inttypes.h>

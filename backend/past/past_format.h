@@ -1,5 +1,5 @@
 /*
- * past_format.h - the file as it lies on the disk (past/past.h), and what reader and writer share.
+ * past_format.h - the layout of the history file (past/past.h), shared by reader and writer.
  *
  * Thread: any.
  */

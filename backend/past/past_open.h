@@ -1,5 +1,5 @@
 /*
- * past_open.h - the file of the past opened for writing: locked, whole, what is in it read.
+ * past_open.h - opens the history file for writing: locked, validated and read.
  *
  * Thread: the writer's own; it waits for the disk.
  */

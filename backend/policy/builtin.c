@@ -1,4 +1,4 @@
-/* builtin.c - what cd, read, export, set and the like do to what is known of a script. */
+/* builtin.c - evaluates shell builtins such as cd, read, export and set. */
 #include "policy/parser.h"
 
 #include <string.h>

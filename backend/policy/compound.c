@@ -1,4 +1,4 @@
-/* compound.c - the heads of compound commands: what stands in them is no command. */
+/* compound.c - parses the heads of compound commands (for, case, if, ...). */
 #include "policy/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* expand.c - what $, `...` and double quotes put into a word, and the commands that they run. */
+/* expand.c - evaluates $, `...` and double quotes in a word, and the commands in them. */
 #include "policy/parser.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* harm.c - tables of destructive commands. */
+/* harm.c - lists destructive commands. */
 #include "policy/harm.h"
 
 #include <string.h>

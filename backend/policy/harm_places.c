@@ -1,4 +1,4 @@
-/* harm_places.c - which files matter: of the system, of a home, of the workspace. */
+/* harm_places.c - decides which files matter: of the system, of a home, of the workspace. */
 #include "policy/harm.h"
 
 #include <fnmatch.h>

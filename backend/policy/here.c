@@ -1,4 +1,4 @@
-/* here.c - here-documents: delimiters in a line, bodies behind it. */
+/* here.c - parses here-documents. */
 #include "policy/parser.h"
 
 #include <string.h>

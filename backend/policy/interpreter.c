@@ -1,4 +1,4 @@
-/* interpreter.c - the shell commands that stand, word for word, in a program given to an interpreter. */
+/* interpreter.c - finds shell commands in a program that is passed to an interpreter. */
 #include "policy/harm.h"
 
 #include <string.h>

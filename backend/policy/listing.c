@@ -1,4 +1,4 @@
-/* listing.c - commands that print the names of all that is in a directory, and what find looks at. */
+/* listing.c - recognises commands that list a directory, such as find. */
 #include "policy/harm.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* operation.c - the table of operations, generated from the list in the header. */
+/* operation.c - generates the table of operations from the list in the header. */
 #include <berth/operation.h>
 
 #include <string.h>

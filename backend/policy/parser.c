@@ -1,4 +1,4 @@
-/* parser.c - what every reader of the grammar leans on: reasons, depth, blanks, keywords, what is open. */
+/* parser.c - provides what all parts of the shell parser use: errors, depth, blanks, keywords, nesting. */
 #include "policy/parser.h"
 
 #include <berth/mem.h>

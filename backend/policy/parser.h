@@ -1,5 +1,5 @@
 /*
- * parser.h - what the reader of shell scripts knows while it reads; for the files of this module.
+ * parser.h - the state of the shell parser, shared by the files of this module.
  *
  * Every reader gets the text that is left and returns how many of its bytes it has used.
  * Thread: pure.

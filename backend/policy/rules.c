@@ -1,4 +1,4 @@
-/* rules.c - unwrapping a command line down to what would run, and judging each of that. */
+/* rules.c - unwraps a command line to the commands that would run, and judges each. */
 #include "policy/rules.h"
 
 #include <ctype.h>

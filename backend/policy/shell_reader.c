@@ -1,4 +1,4 @@
-/* shell_reader.c - a reader of shell scripts that looks for commands and runs nothing. */
+/* shell_reader.c - parses shell scripts to find commands, without running anything. */
 #include "policy/parser.h"
 
 #include <stdlib.h>

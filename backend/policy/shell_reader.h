@@ -1,6 +1,6 @@
 /*
- * shell_reader.h - the simple commands that sh (dash) or bash would run for a script, as far as that can be
- * told without running it.
+ * shell_reader.h - finds the simple commands that sh (dash) or bash would run for a script, as far as that is known
+ * without running it.
  *
  * Quotes, escapes, $'...', comments, operators, redirections, here-documents, substitutions,
  * subshells, functions, arrays, [[ ]], arithmetic, simple assignments, $HOME and ~, $IFS and brace

@@ -1,4 +1,4 @@
-/* variable.c - what a script assigns, and where it goes: as far as that is known. */
+/* variable.c - tracks the variables that a script assigns. */
 #include "policy/parser.h"
 
 #include <string.h>

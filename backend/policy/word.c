@@ -1,4 +1,4 @@
-/* word.c - words: quotes, escapes, brace lists, and what makes several of one. */
+/* word.c - parses words: quotes, escapes, brace lists, word splitting. */
 #include "policy/parser.h"
 
 #include <string.h>

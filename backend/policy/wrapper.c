@@ -1,4 +1,4 @@
-/* wrapper.c - tables of programs that run others: what their inner command is. */
+/* wrapper.c - lists programs that run other commands, such as sudo, env and xargs, and finds the inner command. */
 #include "policy/harm.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* branch.c - files of a repository's HEAD, and a branch made of files: berth-git does both, shut in. */
+/* branch.c - reads files of a repository's HEAD and creates branches, through a sandboxed berth-git. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

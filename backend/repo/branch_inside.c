@@ -1,5 +1,5 @@
 /*
- * branch_inside.c - berth-git, shut in: gives files of HEAD, and makes a branch of files that it is given.
+ * branch_inside.c - serves branch.c inside the sandboxed berth-git: reads files of HEAD and creates a branch.
  *
  * Contents go into the object store and out of it as they are: no attribute, filter or line ending of the repository's
  * has a say, and nothing in the working directory or the index is looked at or changed.  A branch is there, as a whole,

@@ -1,5 +1,5 @@
 /*
- * shut_in.c - berth-git: shuts itself in, then reads a repository that may be anything.
+ * shut_in.c - sandboxes berth-git, then reads an untrusted repository.
  *
  * Not git's programs, and nothing of a repository runs in libgit2 1.5: it has no hooks, no external filters, no
  * textconv, no fsmonitor and starts no ssh.  Should that change, or should a malformed pack get the better of it, there is

@@ -1,4 +1,4 @@
-/* shut_in.h - what berth-git and who starts it say to each other over its standard input and output. */
+/* shut_in.h - the protocol between berth-git and its parent, over standard input and output. */
 #ifndef REPO_SHUT_IN_H
 #define REPO_SHUT_IN_H
 

@@ -1,5 +1,5 @@
 /*
- * pool_keep.c - the keeper: one thread that has warm containers ready for the tools of a team file.
+ * pool_keep.c - keeps warm containers ready for the tools of a team file, on one thread.
  *
  * It owns what it has made until somebody takes it; the files of run/pool_registry.h say who has what, so it
  * talks to takers in no other way.  A taker that dies is noticed by its lock, and the keeper removes what it

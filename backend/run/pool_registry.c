@@ -1,4 +1,4 @@
-/* pool_registry.c - the files in which keepers offer containers and takers find them. */
+/* pool_registry.c - keeps the files in which warm containers are offered and found. */
 #include "run/pool_registry.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * rulebook.h - the command rules that an agent was brought up with, beside its lane.
+ * rulebook.h - the command rules of an agent, stored next to its lane.
  *
  * `exec` takes its rules from there: <runtime>/lanes/NAME.rules, one "word value" a line (endpoint and
  * engine_name for rules of single hosts; sudo, writable, allow, block; save KEEP WORKSPACE).  No such file: no rules but the

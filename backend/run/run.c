@@ -1,5 +1,5 @@
 /*
- * run.c - the way of every command: it is found and looked at, its intent is recorded, it runs, its end is judged.
+ * run.c - runs a command: finds the container, records the intent, runs it, records the result.
  *
  * What carries it differs (struct carrier, run.h): the lane (run_lane.c) or the engine (run_engine.c).
  */

@@ -1,6 +1,4 @@
-/*
- * run.h - running a command: what is the same whatever carries it, and what carries it.
- */
+/* run.h - shared by the two ways to run a command: over the lane and through the engine. */
 #ifndef RUN_RUN_H
 #define RUN_RUN_H
 

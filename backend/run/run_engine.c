@@ -1,5 +1,5 @@
 /*
- * run_engine.c - one command through the engine's exec, with the lane's results as far as it can.
+ * run_engine.c - runs a command through the engine's exec, with the same results as over the lane where possible.
  *
  * The engine starts commands and tells how they ended, but ends none, and hanging up on it changes
  * nothing.  So the command gets a mark in its environment, and when its main process is gone, or its

@@ -1,7 +1,4 @@
-/*
- * run_lane.c - a command over the lane: the registry names the container and the cgroup proves it, so the engine is
- * not asked at all.
- */
+/* run_lane.c - runs a command over the lane, without asking the engine. */
 #include "run/run.h"
 
 #include <errno.h>

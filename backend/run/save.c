@@ -1,6 +1,4 @@
-/*
- * save.c - a command line of berth makes the checkpoint: what runs commands must start fast, and knows no store.
- */
+/* save.c - runs `berth workspace checkpoint`, so that programs that must start fast need not link the store. */
 #include "run/save.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* tool.c - running a tool: its command in a box, and the whole call with its entry in the log. */
+/* tool.c - runs a tool in its container, and records the call. */
 #include <berth/tool.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * massgen.c - MassGen's configuration files, read as they are.
+ * massgen.c - reads MassGen's configuration files.
  *
  * `agent: {...}` or `agents: [{...}]`, each with `backend:`, and `orchestrator:`.  Which keys count
  * is the list of MassGen 0.1.x's code (filesystem_manager, _docker_manager.py), not of its

@@ -1,5 +1,5 @@
 /*
- * massgen_runs.c - where MassGen's runs have the workspaces of its agents.
+ * massgen_runs.c - finds the workspaces of agents in MassGen's runs.
  *
  * MassGen moves a relative `cwd: workspace1` below .massgen/workspaces and adds an id of 8 hex digits, new for each
  * run: .massgen/workspaces/workspace1_a1b2c3d4.  Absolute paths, and those that begin with .massgen/, get the id

@@ -1,4 +1,4 @@
-/* team.c - reading a team file: berth's own form, and what both forms share. */
+/* team.c - reads a team file in berth's form, and what both forms share. */
 #include <berth/team.h>
 
 #include <errno.h>

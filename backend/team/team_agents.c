@@ -1,4 +1,4 @@
-/* team_agents.c - what a team file says of one agent; grants, packages and credentials in both forms. */
+/* team_agents.c - reads an agent of a team file; grants, packages and credentials in both forms. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* team_checkpoints.c - what berth does with an agent by the clock: checkpoints of its workspace, pausing it. */
+/* team_checkpoints.c - reads the timed rules of an agent: checkpoints of its workspace, pausing. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
- * team_forms.h - what the readers of the two forms of team files share.
- */
+/* team_forms.h - shared by the readers of both forms of team files. */
 #ifndef TEAM_FORMS_H
 #define TEAM_FORMS_H
 

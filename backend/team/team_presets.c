@@ -1,4 +1,4 @@
-/* team_presets.c - preset:NAME among an agent's rules becomes the hosts of that name (configs/presets.yaml). */
+/* team_presets.c - expands preset:NAME in an agent's rules to hosts (configs/presets.yaml). */
 #include <string.h>
 
 #include <berth/egress.h>

@@ -1,4 +1,4 @@
-/* team_routes.c - network: routes: of a team file (berth/route.h). */
+/* team_routes.c - reads network: routes: of a team file (berth/route.h). */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

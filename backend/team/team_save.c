@@ -1,5 +1,5 @@
 /*
- * team_save.c - a rule is written into a person's team file: one item more in one list, and every other byte as it was.
+ * team_save.c - adds a rule to a user's team file, leaving every other byte unchanged.
  *
  * The file is theirs, with its comments and its layout, so nothing is printed anew: the place is found in the text, and what
  * came of it is read again and compared.  What is not plainly one item more is refused.

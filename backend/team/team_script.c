@@ -1,4 +1,4 @@
-/* team_script.c - the file of a custom tool, and what runs it: its #! line, or the ending of its name. */
+/* team_script.c - determines how a custom tool's script is run: by its #! line or its extension. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * team_shared.c - agents that share a writable path share their egress, and a team file is told so.
+ * team_shared.c - finds agents that share a writable path and therefore share network access.
  *
  * Rules are one agent's.  Where another one can write what it reads, or read what it writes, the other can have
  * fetched, and sent, what its own rules do not let it: neither berth nor a kernel can see whose wish it was.

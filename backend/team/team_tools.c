@@ -1,4 +1,4 @@
-/* team_tools.c - what a team file says of one custom tool. */
+/* team_tools.c - reads a custom tool of a team file. */
 #include <string.h>
 
 #include <berth/mem.h>

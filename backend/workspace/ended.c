@@ -1,4 +1,4 @@
-/* ended.c - how a task ended: a small file beside the tasks, where no task can write. */
+/* ended.c - records how a task ended, in a file that no task can write. */
 #include "workspace/loop_image.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* held.c - which containers have a workspace mounted: a small file beside the tasks, where no task can write. */
+/* held.c - records which containers have a workspace mounted, in a file that no task can write. */
 #include "workspace/workspace_tree.h"
 
 #include <dirent.h>

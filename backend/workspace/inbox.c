@@ -1,4 +1,4 @@
-/* inbox.c - shared/inter_task: what tasks hand over to each other. */
+/* inbox.c - manages shared/inter_task, where tasks hand over files to each other. */
 #include "workspace/workspace_tree.h"
 
 #include <errno.h>

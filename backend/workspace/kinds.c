@@ -1,4 +1,4 @@
-/* kinds.c - the kinds of workspaces, and their words. */
+/* kinds.c - lists the kinds of workspaces. */
 #include <string.h>
 
 #include <berth/workspace.h>

@@ -1,4 +1,4 @@
-/* leak_blocks.c - likely secrets in a content that comes in blocks: searched a window of whole lines at a time. */
+/* leak_blocks.c - searches content that arrives in blocks for likely secrets. */
 #include <berth/leak_blocks.h>
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* leaks.c - likely secrets in a file: its name, tokens of known forms, values given to telling names. */
+/* leaks.c - finds likely secrets in a file: by its name, known token formats, and values assigned to telling names. */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* limits.c - how much a workspace may hold: a small file beside the tasks, where no task can write. */
+/* limits.c - records the limits of a workspace, in a file that no task can write. */
 #include "workspace/workspace_tree.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * loop_image.c - a workspace that is a file system of its own: an image on a loop device, mounted over its directory.
+ * loop_image.c - creates workspaces with a file system of their own: an image on a loop device.
  *
  *   .images/task:ID       root's alone, all of its space taken; its inode stands for the workspace in what is kept of it
  *                         (.limits, .held, .ended), for the top of each such file system has the same

@@ -1,5 +1,5 @@
 /*
- * loop_image.h - workspaces that are file systems of their own, each in an image of ours on a loop device.
+ * loop_image.h - workspaces with a file system of their own, each in an image on a loop device.
  *
  * All but what only looks is called under the lock of the tree, by root.
  */

@@ -1,4 +1,4 @@
-/* overview.c - all workspaces at a glance: their usage as counted last, their checkpoints by number. */
+/* overview.c - summarises all workspaces: last counted usage and number of checkpoints. */
 #include <berth/overview.h>
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* projects.c - the git state of projects as it was seen last: a small file beside them, where no agent can write. */
+/* projects.c - caches the git state of projects, in a file that no agent can write. */
 #include "workspace/loop_image.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * quota.c - limits that the file system keeps: a project of its own for each workspace (XFS, ext4).
+ * quota.c - sets limits by project quotas of the file system (XFS, ext4).
  *
  * What is created below a directory of a project belongs to it, and nothing can be renamed or linked into it from
  * elsewhere, so only what was there before has to be walked.  Who owns a file may take it out of its project by an

@@ -1,4 +1,4 @@
-/* retention.c - which workspaces are due to end, by how long each kind of them is kept. */
+/* retention.c - finds the workspaces that are due to end, by the retention of their kind. */
 #include "workspace/workspace_tree.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* share.c - the versions of shared/: .versions/NAME, .versions/.present and .versions/.shown that lead to one each. */
+/* share.c - manages the versions of shared/: .versions/NAME, and the links .versions/.present and .versions/.shown. */
 #include "workspace/workspace_tree.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /*
- * take_bare.c - git repositories without a .git: what would be one, or be put into one, is not taken.
+ * take_bare.c - finds git repositories without a .git directory, which are not applied.
  *
  * In a directory with HEAD, objects and refs git takes the configuration that lies beside them, and runs what that
  * names, as soon as somebody says `git status` there.  It does not matter whether all of it is taken, or some was in

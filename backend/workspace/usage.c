@@ -1,4 +1,4 @@
-/* usage.c - how much is in workspaces: counted by the file engine, and kept for who does not want to wait. */
+/* usage.c - counts workspaces by the file engine, and caches the result. */
 #include "workspace/loop_image.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* workspace.c - the tree of workspaces: making it, making one in it, listing. */
+/* workspace.c - creates the tree of workspaces and workspaces in it, and lists them. */
 #include "workspace/loop_image.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* attrs.c - extended attributes of what is copied, as NAME NUL LENGTH VALUE each. */
+/* attrs.c - copies extended attributes, packed as NAME NUL LENGTH VALUE each. */
 #include "files/common/attrs.h"
 
 #include <errno.h>

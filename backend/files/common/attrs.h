@@ -1,4 +1,4 @@
-/* attrs.h - extended attributes and access lists of what is copied. */
+/* attrs.h - extended attributes and access lists of copied files. */
 #ifndef BERTH_FILES_ATTRS_H
 #define BERTH_FILES_ATTRS_H
 

@@ -1,4 +1,4 @@
-/* paths.c - the resolver: openat2, and the walk where there is none. */
+/* paths.c - resolves paths below a root by openat2, or by a walk where that is missing. */
 #include "files/common/paths.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* seeklines.c - lines counted in a file of any size, block by block, from either end. */
+/* seeklines.c - counts lines of a file of any size, block by block, from either end. */
 #include "files/common/seeklines.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* token.c - tokens of what was read: made, compared, printed, parsed. */
+/* token.c - creates, compares, prints and parses tokens. */
 #include "files/common/token.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* token.h - what a file was when it was read, and whether it still is. */
+/* token.h - a token identifies the state of a file at the time it was read, to detect later changes. */
 #ifndef BERTH_FILES_TOKEN_H
 #define BERTH_FILES_TOKEN_H
 

@@ -1,4 +1,4 @@
-/* workers.c - parked worker threads that join in where work is shared. */
+/* workers.c - keeps worker threads parked until there is work to share. */
 #include "files/common/workers.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* missed.c - reading what is not in memory, through the ring or on threads that wait. */
+/* missed.c - reads files that are not in memory, through io_uring or on threads. */
 #include "files/disk/missed.h"
 
 #include <stdlib.h>

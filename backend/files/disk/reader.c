@@ -1,4 +1,4 @@
-/* reader.c - what a worker that reads has for itself, and the cheapest calls there are. */
+/* reader.c - holds the state of one reading worker and its system calls. */
 #include "files/disk/reader.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* ring.c - reading many files through io_uring: opens and reads overlap up to its depth. */
+/* ring.c - reads many files through io_uring, with opens and reads overlapping up to its depth. */
 #include "files/disk/ring.h"
 
 #include <errno.h>

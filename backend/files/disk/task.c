@@ -1,4 +1,4 @@
-/* task.c - one file being read: its limits, its memory, the lines asked for, its token. */
+/* task.c - reads one file: limits, memory, the lines asked for, its token. */
 #include "files/disk/reader.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* automaton.c - the places of a shape (Glushkov's), sets of which are the states. */
+/* automaton.c - matches a pattern by a Glushkov automaton whose states are sets of positions. */
 #include "files/match/automaton.h"
 
 #include <stdlib.h>

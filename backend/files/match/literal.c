@@ -1,5 +1,5 @@
 /*
- * literal.c - finding bytes: two of the rarest bytes of the needle tested 32 places at a time.
+ * literal.c - finds a byte string by testing its two rarest bytes at 32 positions at a time.
  *
  * Why not memmem: in source text it takes two to thirteen times as long.
  */

@@ -1,7 +1,6 @@
 /*
- * matcher.c - patterns: PCRE2 with its JIT, and in front of it what names the lines that it looks at: a literal
- * or places (sieve.h) that every match has, then an automaton on that line.  PCRE2 decides what is found, so a
- * sieve may only let through too much.
+ * matcher.c - matches patterns by PCRE2 with JIT, on the lines that a cheaper test (sieve.h, then an automaton)
+ * selects. PCRE2 decides what is found, so a sieve may only let through too much.
  *
  * The dialect of berth/regex.h, which is for short texts: here a line may be longer than memory bears in one
  * piece.

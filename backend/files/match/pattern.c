@@ -1,4 +1,4 @@
-/* pattern.c - a pattern of PCRE2 read as far as it is plain. */
+/* pattern.c - parses a PCRE2 pattern as far as it is plain. */
 #include "files/match/pattern.h"
 
 #include <ctype.h>

@@ -1,6 +1,5 @@
 /*
- * pattern.h - what a match of a pattern is made of, as far as that is plain to see: sets of bytes one after
- * the other, alternatives, repetitions.
+ * pattern.h - the structure of a pattern as far as it is plain: byte sets in sequence, alternatives, repetitions.
  *
  * A shape describes never less than the pattern matches, often exactly that, sometimes more: assertions
  * are left out, and of what is not ASCII it knows only that it is not.  Sieves are made from it

@@ -1,4 +1,4 @@
-/* searchfile.c - one file: read in windows that end at a line's end, hits with their context. */
+/* searchfile.c - searches one file in windows that end at a line's end; collects hits with their context. */
 #include "files/match/searchfile.h"
 
 #include <errno.h>

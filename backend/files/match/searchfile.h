@@ -1,7 +1,4 @@
-/*
- * searchfile.h - one file searched, line by line as far as others can tell; what search and transform
- * share.
- */
+/* searchfile.h - searches one file line by line; shared by search and transform. */
 #ifndef BERTH_FILES_SEARCHFILE_H
 #define BERTH_FILES_SEARCHFILE_H
 

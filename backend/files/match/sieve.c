@@ -1,5 +1,5 @@
 /*
- * sieve.c - which strings every match contains, and finding them.
+ * sieve.c - finds the strings that every match must contain.
  *
  * Why not PCRE2: it begins anew at each byte that a match may start with, and in text that is nearly every
  * one.  Why not Hyperscan: a library of 5 MB for what two tables of 16 bytes do here.

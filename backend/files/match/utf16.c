@@ -1,5 +1,5 @@
 /*
- * utf16.c - text in UTF-16 made UTF-8 while it is read, so that patterns need to know only that.
+ * utf16.c - converts UTF-16 text to UTF-8 while it is read, so that patterns need only UTF-8.
  *
  * Why not iconv: a static program has to load its tables, and it stops at what is no character.
  */

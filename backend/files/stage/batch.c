@@ -1,4 +1,4 @@
-/* batch.c - an item of a batch: its failure, and its name in the stage. */
+/* batch.c - keeps the errors and staged names of the items of a batch. */
 #include "files/stage/batch.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* commit_record.c - the commit record of an all-or-nothing batch, and what recovery does with one. */
+/* commit_record.c - writes the commit record of an all-or-nothing batch, and completes it in recovery. */
 #include "files/common/paths.h"
 
 #include <errno.h>

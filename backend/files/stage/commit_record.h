@@ -1,4 +1,4 @@
-/* commit_record.h - the journal of one batch: from its commit point on, what is still to be done. */
+/* commit_record.h - the transaction record of one batch: what remains to be done after its commit point. */
 #ifndef BERTH_FILES_COMMIT_RECORD_H
 #define BERTH_FILES_COMMIT_RECORD_H
 

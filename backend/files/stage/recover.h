@@ -1,4 +1,4 @@
-/* recover.h - what processes that died left in the stage of a root: finished, undone, or removed. */
+/* recover.h - completes, undoes or removes what processes that died left in the stage of a root. */
 #ifndef BERTH_FILES_RECOVER_H
 #define BERTH_FILES_RECOVER_H
 

@@ -1,4 +1,4 @@
-/* removal.h - what is removed for good, whatever it is and however deep. */
+/* removal.h - deletes trees permanently, whatever their type and depth. */
 #ifndef BERTH_FILES_REMOVAL_H
 #define BERTH_FILES_REMOVAL_H
 

@@ -1,4 +1,4 @@
-/* staging.c - the directory of a change in its root, and its locks and owners in the state directory. */
+/* staging.c - manages the staging directory of a change, and its locks and owners in the state directory. */
 #include "files/common/paths.h"
 
 #include <dirent.h>

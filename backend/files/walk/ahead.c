@@ -1,4 +1,4 @@
-/* ahead.c - counting what a long walk will come to. */
+/* ahead.c - counts the entries of a long walk in advance. */
 #include "files/walk/ahead.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /*
- * ahead.h - a second walk that only counts, on a thread of its own, for a walk that takes long.
+ * ahead.h - a second walk that only counts, on its own thread, for the total of a long walk.
  *
  * It passes over the same entries, keeps none of them, and tells the job its totals: "at least" until it
  * is through.  What it cannot read stays out of them, as it does in the work.

@@ -1,4 +1,4 @@
-/* cursor.c - depth first over a walked tree, without recursion: trees are as deep as they like. */
+/* cursor.c - iterates depth first over a walked tree, without recursion. */
 #include "files/walk/cursor.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* filter.c - shell patterns, gitignore rules and the other conditions of a walk. */
+/* filter.c - evaluates shell patterns, gitignore rules and the other conditions of a walk. */
 #include "files/walk/filter.h"
 
 #include <ctype.h>

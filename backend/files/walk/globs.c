@@ -1,4 +1,4 @@
-/* globs.c - the patterns that a caller gives: braces, exceptions, and what is no pattern. */
+/* globs.c - parses the patterns that a caller gives: braces, exceptions, invalid ones. */
 #include "files/walk/globs.h"
 
 #include <stdlib.h>

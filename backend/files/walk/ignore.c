@@ -1,4 +1,4 @@
-/* ignore.c - reading ignore files, and looking upwards for those of the repository around. */
+/* ignore.c - reads ignore files, also those of the enclosing repository. */
 #include "files/walk/ignore.h"
 
 #include <fcntl.h>

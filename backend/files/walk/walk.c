@@ -1,4 +1,4 @@
-/* walk.c - listing a tree: the work of one directory, and which of its entries take part. */
+/* walk.c - lists one directory of a walk and selects its entries. */
 #include "files/walk/walk.h"
 
 #include <dirent.h>

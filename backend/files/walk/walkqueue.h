@@ -1,4 +1,4 @@
-/* walkqueue.h - the workers' stacks of directories, and who sleeps; private to walk.c. */
+/* walkqueue.h - the workers' stacks of directories; private to walk.c. */
 #ifndef BERTH_FILES_WALKQUEUE_H
 #define BERTH_FILES_WALKQUEUE_H
 

@@ -1,5 +1,5 @@
 /*
- * command_tree.c - finding and ending everything a command started.
+ * command_tree.c - finds and kills everything a command started.
  *
  * The supervisor is a subreaper, so whatever a command starts stays below it, setsid and double
  * forks included.  Who is below is read from /proc/PID/stat: /proc/PID/task/TID/children needs a

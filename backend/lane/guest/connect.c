@@ -1,5 +1,5 @@
 /*
- * connect.c - `/.berth/init connect HOST PORT`: standard input and output through the proxy, for ssh and git.
+ * connect.c - `/.berth/init connect HOST PORT`: connects standard input and output through the proxy, for ssh and git.
  *
  * Run by commands, with no more rights than theirs.
  */

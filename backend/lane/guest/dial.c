@@ -1,5 +1,5 @@
 /*
- * dial.c - the way from the host to a server in here: sockets that only this network namespace can make.
+ * dial.c - connects to servers in the container on behalf of the host, by sockets of its network namespace.
  *
  * The host asks for each connection, is handed the socket and moves the bytes by itself.  Nothing here waits for a server:
  * what is not connected yet is passed as it is, and the host sees what becomes of it.

@@ -1,7 +1,7 @@
 /*
- * guest.h - the files of the guest: guest.c (PID 1), supervise.c (one command), command_tree.c (ending what
- * it started), health.c, connect.c, dial.c, relay.c, run.c, and wire_io.c and mux.c, which the host shares.  libc only, no allocation after start but the
- * words of a request.
+ * guest.h - shared by the files of the guest: guest.c (PID 1), supervise.c (one command), command_tree.c (killing),
+ * health.c, connect.c, dial.c, relay.c, run.c; wire_io.c and mux.c are shared with the host. libc only, no allocation
+ * after start but the words of a request.
  */
 #ifndef LANE_GUEST_H
 #define LANE_GUEST_H

@@ -1,5 +1,5 @@
 /*
- * health.c - `berth-guest health`: what `docker inspect` says of a container of ours, seen from inside.
+ * health.c - `berth-guest health`: the health check of a container, run inside it.
  *
  * The engine runs it as one more process in the container, once an hour.  Its words were fixed when the
  * container was made:

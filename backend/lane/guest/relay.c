@@ -1,5 +1,5 @@
 /*
- * relay.c - `berth-guest relay`: clients of the proxy, carried to the host over this program's input and output.
+ * relay.c - `berth-guest relay`: carries clients of the proxy to the host over this program's input and output.
  *
  * For containers into which no descriptor passes.  The engine runs it, the host holds the other end; with that it ends, and
  * with it nobody listens.  It decides nothing: a command that ends it, or takes its place at the port, keeps itself from

@@ -1,5 +1,6 @@
 /*
- * run.c - `berth-guest run CMD ARG...`: a command that the engine starts, with the end that the lane's commands have.
+ * run.c - `berth-guest run CMD ARG...`: runs a command that the engine starts, with the same guarantees as over the
+ * lane.
  *
  * For containers without a lane whose processes the host cannot see.  When the command ends, what it has started ends: its
  * descendants, and what has its mark in the environment, for a kernel of another kind may know no subreapers (gVisor's of

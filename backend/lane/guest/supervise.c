@@ -1,5 +1,5 @@
 /*
- * supervise.c - one command, from its request to its result.
+ * supervise.c - supervises one command, from its request to its result.
  *
  * Forked by PID 1 for each connection, so that a command's limits, tree and failures are its own.
  * The command gets pipes made by the client; only a terminal passes through here.
