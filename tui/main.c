@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 
 	standard_open();
 	if (cli_parse(&cli_root, argc, argv, &c, &e) < 0)
-		return cli_fail(&e);
+		return cli_fail_command(&c, &e);
 	if (c.help)
 		return cli_help(&c);
 	if (c.version) {
@@ -65,5 +65,5 @@ int main(int argc, char **argv)
 	if (k->run && trace_open(getenv("BERTH_LOG"), &e) < 0)
 		return cli_fail(&e);
 	rc = k->run ? k->run(&c, NULL, &e) : cli_become(k->program, argv, &e);
-	return rc < 0 ? cli_fail(&e) : rc;
+	return rc < 0 ? cli_fail_command(&c, &e) : rc;
 }

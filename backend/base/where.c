@@ -30,6 +30,7 @@ struct where_node {
 	double number;
 	char *text;
 	struct regex *regex;
+	bool open; /* where its number is not known */
 };
 
 struct where {
@@ -40,6 +41,7 @@ struct where {
 
 struct where_reader {
 	const char *text, *at;
+	const struct where_column *columns;
 	enum where_use use;
 	size_t tests;
 	int depth;
@@ -105,9 +107,10 @@ static int op_at(const char *s, size_t *len)
 	return found;
 }
 
-static const struct where_column *find_where_column(const char *s, size_t n)
+static const struct where_column *find_where_column(
+	const struct where_column *columns, const char *s, size_t n)
 {
-	for (const struct where_column *k = where_columns; k->name; k++)
+	for (const struct where_column *k = columns; k->name; k++)
 		if (strlen(k->name) == n && !strncmp(k->name, s, n))
 			return k;
 	return NULL;
@@ -123,7 +126,7 @@ bool where_is_meant(const char *text)
 	if (!strncmp(text, "not ", 4))
 		text = pass_blanks(text + 4);
 	n = name_length(text);
-	return find_where_column(text, n) && op_at(pass_blanks(text + n), &len) >= 0;
+	return find_where_column(where_columns, text, n) && op_at(pass_blanks(text + n), &len) >= 0;
 }
 
 /* Is `word` next?  Then it is taken. */
@@ -144,8 +147,8 @@ static int refuse_column(struct where_reader *r, const char *s, size_t n)
 	char word[WORD_MAX];
 	size_t k = 0;
 
-	for (; where_columns[k].name && k < COUNT(names) - 1; k++)
-		names[k] = where_columns[k].name;
+	for (; r->columns[k].name && k < COUNT(names) - 1; k++)
+		names[k] = r->columns[k].name;
 	names[k] = NULL;
 	snprintf(word, sizeof word, "%.*s", (int)n, s);
 	if (!n)
@@ -289,7 +292,7 @@ static struct where_node *read_where_test(struct where_reader *r)
 {
 	const char *from = pass_blanks(r->at);
 	size_t len = name_length(from), oplen;
-	const struct where_column *column = find_where_column(from, len);
+	const struct where_column *column = find_where_column(r->columns, from, len);
 	char value[WHERE_MAX];
 	struct where_node *n;
 	bool quoted;
@@ -314,6 +317,7 @@ static struct where_node *read_where_test(struct where_reader *r)
 	n = make_where_node(JUDGE_TEST, NULL, NULL);
 	n->column = column;
 	n->op = (enum where_op)op;
+	n->open = r->use == WHERE_CHECK;
 	r->reads_log |= column->type == WHERE_LOG;
 	if (set_value(r, n, value, from) == 0)
 		return n;
@@ -405,7 +409,13 @@ static int read_for(struct where_reader *r, int64_t *ret_ms)
 
 struct where *where_new(const char *text, enum where_use use, struct err *e)
 {
-	struct where_reader r = {.text = text, .at = text, .use = use, .e = e};
+	return where_new_over(where_columns, text, use, e);
+}
+
+struct where *where_new_over(
+	const struct where_column *columns, const char *text, enum where_use use, struct err *e)
+{
+	struct where_reader r = {.text = text, .at = text, .columns = columns, .use = use, .e = e};
 	struct where_node *root;
 	int64_t for_ms = 0;
 	struct where *w;
@@ -469,8 +479,9 @@ static enum where_verdict judge_test(const struct where_node *n, const struct wh
 		return n->column->text(row, text, sizeof text) && judge_text(n, text, strlen(text))
 			? VERDICT_YES
 			: VERDICT_NO;
-	return n->column->number(row, &v) && judge_number(n->op, v, n->number) ? VERDICT_YES
-									       : VERDICT_NO;
+	if (!n->column->number(row, &v))
+		return n->open ? VERDICT_OPEN : VERDICT_NO;
+	return judge_number(n->op, v, n->number) ? VERDICT_YES : VERDICT_NO;
 }
 
 static enum where_verdict judge_node(const struct where_node *n, const struct where_row *row)
@@ -511,4 +522,27 @@ bool where_reads_log(const struct where *w)
 int64_t where_for_ms(const struct where *w)
 {
 	return w->for_ms;
+}
+
+static bool uses_column(const struct where_node *n, const struct where_column *k)
+{
+	return n && (n->column == k || uses_column(n->left, k) || uses_column(n->right, k));
+}
+
+bool where_uses(const struct where *w, const struct where_column *k)
+{
+	return uses_column(w->root, k);
+}
+
+bool where_is_bound(
+	const struct where *w, const struct where_column **column, const char **op, double *number)
+{
+	const struct where_node *n = w->root;
+
+	if (n->kind != JUDGE_TEST || !n->column->number)
+		return false;
+	*column = n->column;
+	*op = op_words[n->op];
+	*number = n->number;
+	return true;
 }

@@ -24,6 +24,16 @@ static void look_work(struct blocking_task *w)
 	survey_look(r->survey, &r->look);
 }
 
+/* Every agent that is up was inspected, and compared with its definition where it has one. */
+static bool is_roster_done(const struct roster *r)
+{
+	for (size_t i = 0; i < r->shown.n; i++)
+		if (r->shown.agents[i].state == AGENT_UP && r->shown.agents[i].defined &&
+			!r->shown.agents[i].checked_wall_ms)
+			return false;
+	return r->whole;
+}
+
 static void look_done(struct blocking_task *w)
 {
 	struct roster *r = w->data;
@@ -38,7 +48,10 @@ static void look_done(struct blocking_task *w)
 		backend_notice(b, "%s", r->look.notice);
 	arena_release(&r->shown.mem);
 	r->shown = r->look;
-	if (r->shown.n || r->again)
+	r->whole = r->looking_whole;
+	if (b->once && !is_roster_done(r))
+		r->looked_ns = 0;
+	if (r->shown.n || r->again || b->once)
 		publish_soon(b);
 }
 
@@ -70,10 +83,13 @@ static void look_at_agents(struct backend *b, bool check_now)
 
 	memset(l, 0, sizeof *l);
 	arena_init(&l->mem, 8192);
+	r->looking_whole = true;
 	seen = arena_array(&l->mem, b->home->model.n + 1, sizeof *seen);
 	for (size_t i = 0; i < b->home->model.n; i++)
-		if (*b->home->model.row[i]->c.agent)
+		if (*b->home->model.row[i]->c.agent) {
 			seen[l->nseen++] = seen_of(b->home->model.row[i], &l->mem);
+			r->looking_whole &= b->home->model.row[i]->inspected;
+		}
 	l->seen = seen;
 	l->engine = copy_text(&l->mem, b->home->model.engine);
 	l->reachable = b->home->watch.up;
@@ -199,6 +215,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a)
 	mem_sort(out, r->shown.n, sizeof *out, by_id);
 	s->agents = out;
 	s->nagents = r->shown.n;
+	s->agents_done = is_roster_done(r);
 }
 
 /* The module's interface, and its users. */
@@ -235,7 +252,7 @@ void roster_open(struct backend *b, const struct backend_options *o)
 {
 	struct roster *r;
 
-	if (o->once)
+	if (o->once && !o->agents)
 		return;
 	r = b->roster = xcalloc(1, sizeof *r);
 	pthread_mutex_init(&r->lock, NULL);

@@ -31,6 +31,8 @@ struct roster {
 	/* the loop's */
 	struct survey *survey;
 	bool looking, again;
+	bool looking_whole,
+		whole; /* all of its containers were inspected: in the look, in what is published */
 	int64_t looked_ns;
 	struct blocking_task work;
 	struct survey_look look, shown; /* the worker's while `looking`; what is published */

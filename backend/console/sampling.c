@@ -163,8 +163,7 @@ static void read_host_stats(struct backend *b)
 	struct host_stats *h = &b->host_stats;
 
 	host_read(&b->host,
-		b->home->sweep.local && b->home->state.root_dir[0] ? b->home->state.root_dir : NULL,
-		h);
+		b->home->state.root_dir[0] && same_machine(b) ? b->home->state.root_dir : NULL, h);
 	if (same_machine(b))
 		return;
 	memset(h, 0, sizeof *h);

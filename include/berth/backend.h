@@ -41,8 +41,9 @@ struct backend_options {
 	bool read_only;
 	bool attended; /* a person sits before it, who may answer what jobs ask (CMD_JOB_ALLOW) */
 	int64_t since_ns; /* events from then on are told, Unix time; 0: those of the last ten minutes */
-	int64_t until_ns;            /* then an EV_ENGINE without an action ends them; 0: open */
-	bool once;                   /* for command lines: no retry, the first failure is final */
+	int64_t until_ns; /* then an EV_ENGINE without an action ends them; 0: open */
+	bool once;        /* for command lines: no retry, the first failure is final */
+	bool agents;      /* with once: agents are looked at, too (snapshot.agents_done) */
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */

@@ -52,6 +52,23 @@ check 'another limit of files' probe 1 'unhealthy: the limit of open files is no
 check 'what is not mounted' probe 1 'unhealthy: not mounted as asked: /elsewhere' "$PWD/ws" /elsewhere
 check 'what is writable and should not be' probe 1 'unhealthy: not mounted as asked: /tmp' rw ro
 cost
+# What a monitor sees of it.  The disk of this machine is not this test's.
+monitor() { # CODE PATTERN
+	local got
+	"$BERTH" check --warning 'disk>100%' --critical 'disk>100%' >line
+	got=$?
+	cat line
+	# shellcheck disable=SC2053 # a pattern
+	[ $got = "$1" ] && [[ $(cat line) == $2 ]]
+}
+check 'a monitor sees that it is as declared' monitor 0 'BERTH OK - 1 of 1 agents up, disk *audit log intact | * drift=0;0;*'
+"$BERTH" limit --pids 60 $container >/dev/null
+check 'and that it is not' monitor 1 "BERTH WARNING - 1 not as declared ($agent: 1);*"
+docker kill $container >/dev/null
+check 'and that it was killed' monitor 2 "BERTH CRITICAL - 1 down ($agent: stopped, exit 137);*"
+docker rm -f $container >/dev/null
+check 'and that it is gone' monitor 2 "BERTH CRITICAL - 1 down ($agent: its container is gone);*"
+check 'up after that' "$BERTH" up team.yaml
 docker pause $container >/dev/null && docker unpause $container >/dev/null
 check 'docker calls it unhealthy after a pause' [ "$(docker inspect -f '{{.State.Health.Status}}' $container)" = unhealthy ]
 check 'which it is not' not_the_users

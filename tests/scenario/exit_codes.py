@@ -65,6 +65,7 @@ TABLE = {
     "limit": (["limit", "--pids", "9", "x"], 3, 4, (["limit", "--pids", "9", "nobody"], 1)),
     "undo": (["undo"], 0, 0, (["undo", "nobody"], 1)),
     "doctor": (["doctor"], 1, None, None),
+    "check": (["check"], 2, None, (["-c", "nowhere.yaml", "check"], 3)),  # codes of monitoring plug-ins
     "audit list": (["audit", "list"], 0, 0, None),
     "audit verify": (["audit", "verify"], 0, 0, (["audit", "verify", "nowhere"], 1)),
     "audit export": (["audit", "export", "bundle"], 0, None, None),
@@ -160,7 +161,8 @@ def case(name, words, want, options=()):
 
 
 for name, (words, none, readonly, missing) in TABLE.items():
-    case(f"{name}: an option that nobody knows is 2", [*name.split(), "--no-such-option"], 2)
+    unknown = 3 if name == "check" else 2
+    case(f"{name}: an option that nobody knows is {unknown}", [*name.split(), "--no-such-option"], unknown)
     if words and none is not None:
         case(f"{name}: without an engine", words, none)
 with Fake(containers=[{"name": "x", "labels": made("x", "a")}]) as fake:

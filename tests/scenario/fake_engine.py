@@ -9,6 +9,7 @@ A scenario is one JSON object; every key may be left out:
     api, min_api "1.41", "1.12"
     product      "docker" or "podman"
     cgroup       1 or 2: the shape of statistics
+    name, root   the host name and the root directory that it reports
     containers   a number, or a list of {name, image, state, labels, tty, env, cpu, memory, log, ...}; "split": the log in pieces of so many bytes,
                  "summary", "inspect" (a list), "stats": members that replace those of the list, of inspect and of stats
     log          lines that every container has written: a list of strings, "e:" in front for stderr, or of objects
@@ -393,7 +394,7 @@ class Handler(socketserver.BaseRequestHandler):
         return self.json({"ID": engine.get("id", "FAKE:ENGN:0001"), "Name": engine.get("name", "fakehost"), "NCPU": CPUS,
                           "MemTotal": MEMORY, "ServerVersion": engine.get("version", "20.10.24"), "Driver": "overlay2",
                           "OperatingSystem": "Fake Linux 1", "KernelVersion": "6.1.0", "Architecture": "x86_64",
-                          "DockerRootDir": "/var/lib/docker", "CgroupVersion": str(engine.get("cgroup", 1)), "Images": 1,
+                          "DockerRootDir": engine.get("root", "/var/lib/docker"), "CgroupVersion": str(engine.get("cgroup", 1)), "Images": 1,
                           "Containers": len(engine.containers), "OSType": "linux", "SecurityOptions": ["name=seccomp,profile=default"]})
 
     def list(self, engine, query):

@@ -205,6 +205,48 @@ static void test_meant(void **state)
 	assert_false(where_is_meant(""));
 }
 
+static bool give_own(const struct where_row *row, double *ret)
+{
+	const double *own = row->own;
+
+	return own && ((*ret = *own), true);
+}
+
+static const struct where_column own_columns[] = {{"disk", "", WHERE_PERCENT, NULL, give_own}, {0}};
+
+/* Another table of columns; what is not known stays open. */
+static void test_check(void **state)
+{
+	double value = 91;
+	const struct where_row known = {.own = &value}, unknown = {0};
+	static const struct {
+		const char *text;
+		bool holds, open;
+	} rows[] = {{"disk > 90%", true, true}, {"disk > 95", false, true},
+		{"not disk > 95", true, true}, {"disk > 90 or disk < 1", true, true}};
+	const struct where_column *column;
+	const char *op;
+	double n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct where *w = where_new_over(own_columns, rows[i].text, WHERE_CHECK, NULL);
+
+		assert_non_null(w);
+		assert_int_equal(where_holds(w, &known), rows[i].holds);
+		assert_int_equal(where_may_hold(w, &known), rows[i].holds);
+		assert_false(where_holds(w, &unknown));
+		assert_int_equal(where_may_hold(w, &unknown), rows[i].open);
+		assert_true(where_uses(w, own_columns));
+		assert_int_equal(where_is_bound(w, &column, &op, &n), i < 2);
+		where_free(w);
+	}
+	assert_ptr_equal(column, own_columns);
+	assert_string_equal(op, ">");
+	assert_true(n == 95);
+	assert_null(where_new_over(own_columns, "state = up", WHERE_CHECK, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_for),
 		cmocka_unit_test(test_wrong_conditions),
 		cmocka_unit_test(test_meant),
+		cmocka_unit_test(test_check),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,7 @@ enum cli_needs {
 	NEEDS_SETTINGS = 1, /* they are read first; without it a wrong file is not in its way */
 	NEEDS_ENGINE = 2,   /* says on stderr when that keeps it waiting */
 	TAKES_TEAM = 4,     /* has a use for -c FILE; others refuse it */
+	IS_PLUGIN = 8,      /* for monitoring: an error is "UNKNOWN" on stdout, and exit code 3 */
 };
 
 struct cli_command {
@@ -119,6 +120,8 @@ const char **cli_call_words(const struct cli *c, const char *program, struct are
 
 /* "berth: sentence" on stderr, neutralised; returns the exit code of its kind. */
 int cli_fail(const struct err *e);
+/* The same in the form of the command in hand (IS_PLUGIN). */
+int cli_fail_command(const struct cli *c, const struct err *e);
 /* Flush stdout: 0, or 1 with a sentence when what was printed did not arrive. */
 int cli_finish(void);
 /* Print what was found in a file, as `config check` does; the exit code. */

@@ -157,6 +157,13 @@ static const struct cli_option doctor_options[] = {
 	{0},
 };
 
+static const struct cli_option check_options[] = {
+	{0, "warning", "EXPR", "when to warn: disk>80%,drift>0 ..."},
+	{0, "critical", "EXPR", "when it is critical: disk>90%,unhealthy>0 ..."},
+	{0, "timeout", "S", "what is not known after S seconds is UNKNOWN (default: 10)"},
+	{0},
+};
+
 static const struct cli_option report_options[] = {
 	{0, "session", "ID", "only what belongs to this session (`berth ps --json` names it)"},
 	{0, "since", "TIME", "2026-11-20T21:45, or 10m, 2h, 3d ago"},

@@ -16,7 +16,8 @@
 cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_complete, cli_names, cli_help_for;
 cli_run_fn cli_start, cli_stop, cli_restart, cli_kill, cli_remove, cli_logs, cli_inspect, cli_top,
 	cli_events, cli_stats;
-cli_run_fn cli_console, cli_ps, cli_doctor, cli_up, cli_down, cli_clean, cli_config_check;
+cli_run_fn cli_console, cli_ps, cli_doctor, cli_check, cli_up, cli_down, cli_clean,
+	cli_config_check;
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
 cli_run_fn cli_journal_list, cli_journal_cast, cli_report;
 cli_run_fn cli_tool_list, cli_tool_run;
@@ -539,6 +540,26 @@ static const struct cli_command commands[] = {
 		.help = "check the system and show how to fix problems",
 		.about = "Exits with 1 if a requirement of berth is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
+	{"check", "", 0, 0, CORE(cli_check), .needs = TAKES_TEAM | IS_PLUGIN,
+		.help = "print one line and exit as a monitoring plug-in does",
+		.about =
+			"For cron, Nagios, Icinga and systemd timers: exits with 0 (OK), 1 (WARNING), 2 "
+			"(CRITICAL) or 3 (UNKNOWN); performance data follow the text.  It is CRITICAL if "
+			"the engine does not answer, or if the audit log is damaged or cannot be written.  "
+			"EXPR is a list of conditions with commas between, such as "
+			"disk>90%,unhealthy>0 (see CONDITIONS in berth(1)), on these figures: agents; up; "
+			"down (not running); unhealthy; restarting (now, or restarted in the last ten "
+			"minutes); oom (ended, or the last command killed, for lack of memory); limits "
+			"(memory or processes at 95 % of the limit, or a budget spent); blocked (held, "
+			"changed mounts, secrets lost, no answer from init or egress); drift (differs from "
+			"its team file, or is in none); disk (the engine's, as df counts).  The agents are "
+			"those that `berth up` started, until `berth down`; with -c FILE all of the "
+			"file.  Defaults: --warning disk>80%,limits>0,drift>0 and --critical "
+			"down>0,unhealthy>0,restarting>0,oom>0,blocked>0,disk>90%; a condition replaces the "
+			"default of its figures at that level.  What is not known is UNKNOWN, never OK; "
+			"CRITICAL takes precedence over UNKNOWN, and UNKNOWN over WARNING.  Run it as the user "
+			"who runs the agents.",
+		.options = check_options},
 	{"net", "", .help = "network rules and connections of agents without a network",
 		.verbs = net_verbs},
 	{"host", "", .help = "list the named engines", .verbs = host_verbs},

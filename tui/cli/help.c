@@ -182,6 +182,20 @@ int cli_fail(const struct err *e)
 	return err_exit_code(e);
 }
 
+int cli_fail_command(const struct cli *c, const struct err *e)
+{
+	char sentence[ERR_MSG_MAX * 3];
+
+	if (!c->command || !(c->command->needs & IS_PLUGIN))
+		return cli_fail(e);
+	text_clean(sentence, sizeof sentence, e->msg);
+	for (char *bar = sentence; (bar = strchr(bar, '|'));)
+		*bar = '/'; /* it ends the text */
+	printf("BERTH UNKNOWN - %s\n", sentence);
+	fflush(stdout);
+	return 3;
+}
+
 int cli_finish(void)
 {
 	struct err e = ERR_INIT;

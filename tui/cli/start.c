@@ -76,12 +76,12 @@ int cli_main(const struct cli_command *root, int argc, char **argv)
 	set_locale();
 	text_init();
 	if (cli_parse(root, argc, argv, &c, &e) < 0)
-		return cli_fail(&e);
+		return cli_fail_command(&c, &e);
 	if (c.help || (!c.command && !root->run)) /* started by hand */
 		return cli_help(&c);
 	rc = trace_open(getenv("BERTH_LOG"), &e) < 0 || cli_name_host(&c, &endpoint, &e) < 0
 		? -1
 		: run_command(&c, &e);
-	rc = rc < 0 ? cli_fail(&e) : rc;
+	rc = rc < 0 ? cli_fail_command(&c, &e) : rc;
 	return cli_recorded(rc, rc ? rc : 1);
 }

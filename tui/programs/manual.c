@@ -436,7 +436,8 @@ static void print_tail(void)
 	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
 	     "reached\n.TP\n4\nrefused by policy\n.TP\n124 to 127\n"
 	     "of exec and tool run, whose code is otherwise that of the command: timed out, failed or "
-	     "refused in berth itself, cannot be executed, not found");
+	     "refused in berth itself, cannot be executed, not found\n.TP\n0 to 3\n"
+	     "of check: OK, WARNING, CRITICAL, UNKNOWN");
 	print_section("SEE ALSO");
 	print_text_line(
 		"berth-console(7), berth.yaml(5), berth-team(5), berth-workspace(7), berth-network(7), "
@@ -447,11 +448,11 @@ static void print_conditions(void)
 {
 	print_section("CONDITIONS");
 	print_text_line(
-		"The filter in Agents and Containers, and alerts, take conditions: tests joined by and, or, not and "
+		"The filter in Agents and Containers, alerts and `berth check` take conditions: tests joined by and, or, not and "
 		"parentheses; in alerts also \"for\" with a duration at the end (for 30s).  A test is a column, one "
 		"of = != < <= > >= and a number, a word or a quoted text, or ~ or !~ and a regular expression, which "
 		"ignores case if it has no capitals.  Numbers take k m g t for bytes, s m h d for seconds, and %.  A "
-		"test of an unknown value is false.");
+		"test of an unknown value is false, except in check, which has figures of its own.");
 	print_columns();
 }
 
