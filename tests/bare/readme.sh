@@ -48,7 +48,7 @@ quickstart() {
 said_right() {
 	cat "$TMPDIR/said"
 	! grep -q $'[\r\e]' "$TMPDIR/said" &&
-		[[ $(tail -n 3 "$TMPDIR/said") == *"running:   two agents and 4 containers"*"to look: "*"build/berth"*"to remove: "*"quickstart --stop" ]]
+		[[ $(tail -n 4 "$TMPDIR/said") == *"running:   two agents and 4 containers"*"export PATH="*"/build:"*"to look: "*"build/berth"*"to remove: "*"quickstart --stop" ]]
 }
 
 listed() {
