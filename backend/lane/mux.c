@@ -277,6 +277,11 @@ static int take_mux_frame(struct mux *m, const struct mux_frame *f, const uint8_
 		s->other_ended = true;
 		return 0;
 	case MUX_CLOSE:
+		/* Both have said so: the next frame may be of the next connection of that number. */
+		if (s->close_sent) {
+			free_stream(m, s);
+			return 0;
+		}
 		s->other_closed = true;
 		/* What came before it is still its client's. */
 		s->other_ended = true;

@@ -13,7 +13,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from boxed import connect as connect_to  # noqa: E402
-from boxed import BERTH, Server, begin, berth, case, client, done, echo, end_pid, end_pids, everything, inside, wait_until, write_team  # noqa: E402
+from boxed import BERTH, Server, begin, berth, case, clients, done, echo, end_pid, end_pids, everything, inside, wait_until, write_team  # noqa: E402
 
 ID = begin("relay")
 BOX = f"berth-{ID}"
@@ -115,13 +115,14 @@ def _():
 
 @case("more clients than a relay carries wait, and are served")
 def _():
-    idle = [client() for _ in range(300)]
+    first, idle = end_pid(), clients(300)
     for s in idle[:200]:
         s.close()
     wait_until(reaches)
     for s in idle:
         s.close()
     wait_until(lambda: usage()["open"] == 0)
+    assert end_pid() == first  # or all of them were cut off
 
 
 @case("a decision closes what is open, also for who does nothing")

@@ -220,6 +220,36 @@ static void test_more_than_there_is_room_for(void **state)
 	close_pair(&p);
 }
 
+/* The end of a connection and the next one of the same number are read at once by who was busy meanwhile. */
+static void test_number_taken_again(void **state)
+{
+	struct pair p;
+	int client[CLIENTS];
+
+	(void)state;
+	open_pair(&p);
+	for (int i = 0; i < CLIENTS; i++)
+		client[i] = connect_client(&p);
+	await_handed(&p, MUX_STREAMS);
+	for (int i = 0; i < CLIENTS - MUX_STREAMS; i++) {
+		close(client[i]);
+		close(p.handed[i]);
+		while (p.nhanded <= MUX_STREAMS + i) {
+			/* The number is free, and is that of the next one who waited. */
+			for (int k = 0; k < 4; k++)
+				assert_int_equal(mux_turn(p.inside, 0), 0);
+			assert_int_equal(mux_turn(p.host, 0), 0);
+		}
+	}
+	move_pattern(&p, client[CLIENTS - 1], p.handed[CLIENTS - 1], 4);
+	for (int i = CLIENTS - MUX_STREAMS; i < CLIENTS; i++) {
+		close(client[i]);
+		close(p.handed[i]);
+	}
+	await_free(&p, 0);
+	close_pair(&p);
+}
+
 static void test_other_end_hangs_up(void **state)
 {
 	struct pair p;
@@ -452,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_closed_at_once),
 		cmocka_unit_test(test_window),
 		cmocka_unit_test(test_more_than_there_is_room_for),
+		cmocka_unit_test(test_number_taken_again),
 		cmocka_unit_test(test_other_end_hangs_up),
 		cmocka_unit_test(test_wrong_frames),
 		cmocka_unit_test(test_more_than_granted),
