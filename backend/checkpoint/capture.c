@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "checkpoint/pack.h"
 #include "files/files.h"
@@ -351,7 +352,7 @@ static void count_captured(struct capturing *g)
 		h->mounts += (x->flags & (ENTRY_MOUNT | ENTRY_UNREAD)) == ENTRY_MOUNT;
 		if (S_ISREG(x->mode)) {
 			h->files++;
-			h->bytes += x->link == i ? x->size : 0;
+			sum_add(&h->bytes, x->link == i ? x->size : 0);
 		} else if (S_ISDIR(x->mode)) {
 			h->dirs++;
 		} else {

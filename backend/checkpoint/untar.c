@@ -15,6 +15,7 @@
 #include <archive_entry.h>
 
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "checkpoint/below.h"
 #include "checkpoint/capture.h"
@@ -358,7 +359,7 @@ static uint32_t place_wanted(struct checkpoint_tree *t, const struct checkpoint_
 	}
 	for (uint32_t i = 0; i < t->m.n; i++) {
 		t->fetched[i] = want[i] ? at : NOT_FETCHED;
-		at += want[i] ? t->m.entry[i].size : 0;
+		sum_add(&at, want[i] ? t->m.entry[i].size : 0);
 		last = want[i] ? i : last;
 	}
 	return last;

@@ -11,6 +11,7 @@
 #include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "files/common/attrs.h"
 #include "files/common/paths.h"
@@ -92,7 +93,7 @@ static void add_copy_totals(struct files_tree_totals *to, const struct files_tre
 	to->files += t->files;
 	to->dirs += t->dirs;
 	to->links += t->links;
-	to->bytes += t->bytes;
+	sum_add(&to->bytes, t->bytes);
 	to->skipped += t->skipped;
 	to->reflinked += t->reflinked;
 	to->special += t->special;
@@ -300,7 +301,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 	if (copy_content(x, w, in, out, st) == 0 && copy_metadata(x, w, in, out, st) == 0 &&
 		close(steal_fd(&out)) == 0 && (as == name || renameat(dir, as, dir, name) == 0)) {
 		w->t.files++;
-		w->t.bytes += (uint64_t)st->st_size;
+		sum_add(&w->t.bytes, (uint64_t)st->st_size);
 		return 0;
 	}
 	saved = errno;

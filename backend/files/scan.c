@@ -7,6 +7,7 @@
 
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #define DEFAULT_MAX 50000000
 
@@ -27,7 +28,7 @@ static void count_entry(struct files_scan_totals *t, const struct walk_entry *en
 	case FILES_FILE:
 		t->files++;
 		if (entry->meta)
-			t->bytes += entry->meta->size;
+			sum_add(&t->bytes, entry->meta->size);
 		break;
 	case FILES_DIR: t->dirs++; break;
 	case FILES_LINK: t->links++; break;

@@ -25,6 +25,7 @@
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "keeper/kept_ends.h"
 #include "keeper/kept_idle.h"
@@ -381,7 +382,7 @@ static void count_kept(struct keeper *k, struct kept *w)
 		count_blind(w);
 	w->of = (struct freeze){.pause = k->o->pause, .ctx = k->o->ctx};
 	if (!freeze_find(&w->of, w->tree.root, &ignored))
-		w->used.bytes += keeper_unlinked(&w->of, w->tree.root);
+		sum_add(&w->used.bytes, keeper_unlinked(&w->of, w->tree.root));
 	least = (clock_mono_ns() - start) * SHARE;
 	if (least < PACE_NS)
 		least = PACE_NS;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "lane/lane.h"
 
@@ -27,7 +28,7 @@ static void add_unlinked(struct unlinked *u, const struct stat *st)
 			return;
 	u->inode = mem_grow(u->inode, &u->cap, u->n + 1, sizeof *u->inode);
 	u->inode[u->n++] = st->st_ino;
-	u->bytes += space > size ? space : size;
+	sum_add(&u->bytes, space > size ? space : size);
 }
 
 static void look_at_open_files(struct unlinked *u, pid_t pid, dev_t dev)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #define EVENTS (IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
 #define DIRS_MAX 20000 /* of all trees: two megabytes */
@@ -47,9 +48,15 @@ static struct watched_dir *find_watched(const struct watched *w, int wd)
 	return d && d->of ? d : NULL;
 }
 
+static void weigh_tree(struct watched_tree *t, uint64_t less, uint64_t more)
+{
+	t->bytes = t->bytes - less + more;
+	t->sum.bytes = t->bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)t->bytes;
+}
+
 static void forget_directory(struct watched *w, struct watched_dir *d)
 {
-	d->of->sum.bytes -= d->bytes;
+	weigh_tree(d->of, d->bytes, 0);
 	d->of->sum.files -= d->names;
 	d->of = NULL;
 	free(d->name);
@@ -64,6 +71,7 @@ static void forget_tree(struct watched *w, struct watched_tree *t)
 			forget_directory(w, &w->dir[i]);
 		}
 	t->sum = (struct workspace_amount){0};
+	t->bytes = 0;
 }
 
 static void drop_forgotten(struct watched *w)
@@ -254,13 +262,13 @@ static void sum_directory(struct watched *w, struct watched_dir *d, DIR *in)
 		if (fstatat(dirfd(in), at->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (S_ISREG(st.st_mode))
-			bytes += weigh_file(&st);
+			sum_add(&bytes, weigh_file(&st));
 		else if (S_ISDIR(st.st_mode) && was.subdirs)
 			meet_subdirectory(w, was.of, dirfd(in), was.wd, at->d_name);
 	}
 	free(known.dir);
 	d = find_watched(w, was.wd); /* meeting others may have moved it in memory */
-	d->of->sum.bytes += bytes - d->bytes;
+	weigh_tree(d->of, d->bytes, bytes);
 	d->of->sum.files += names - d->names;
 	d->bytes = bytes;
 	d->names = names;

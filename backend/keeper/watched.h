@@ -17,11 +17,14 @@
 
 #include <berth/workspace.h>
 
+__extension__ typedef unsigned __int128 watched_bytes;
+
 struct watched_tree {
 	int root; /* the caller's */
 	struct workspace_amount sum;
-	bool changed; /* since it was counted */
-	bool anew;    /* nothing of it is known, or not for sure */
+	watched_bytes bytes; /* sum.bytes, which ends at the highest number, without an end */
+	bool changed;        /* since it was counted */
+	bool anew;           /* nothing of it is known, or not for sure */
 	bool blind;
 	uint32_t
 		moved; /* a directory that went from its place and was seen nowhere else yet; 0: none */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <berth/sum.h>
+
 const char *scan_u64(const char *p, const char *end, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -48,11 +50,6 @@ bool scan_key(const char *p, size_t n, const char *key, size_t key_len, uint64_t
 	return false;
 }
 
-static void add_saturating(uint64_t *sum, uint64_t v)
-{
-	*sum = v > UINT64_MAX - *sum ? UINT64_MAX : *sum + v;
-}
-
 /* The rest of the word at p; moves *p behind it. */
 static size_t scan_word(const char **p, const char *end, const char **start)
 {
@@ -77,9 +74,9 @@ void scan_blkio(const char *p, size_t n, uint64_t *read, uint64_t *write)
 		if (!device_len || !memchr(device, ':', device_len) || !scan_u64(q, end, &v))
 			continue;
 		if (op_len == 4 && memcmp(op, "Read", 4) == 0)
-			add_saturating(read, v);
+			sum_add(read, v);
 		else if (op_len == 5 && memcmp(op, "Write", 5) == 0)
-			add_saturating(write, v);
+			sum_add(write, v);
 	}
 }
 
@@ -97,9 +94,9 @@ void scan_io_stat(const char *p, size_t n, uint64_t *read, uint64_t *write)
 			if (len <= 7 || !scan_u64(w + 7, w + len, &v))
 				continue;
 			if (memcmp(w, "rbytes=", 7) == 0)
-				add_saturating(read, v);
+				sum_add(read, v);
 			else if (memcmp(w, "wbytes=", 7) == 0)
-				add_saturating(write, v);
+				sum_add(write, v);
 		}
 	}
 }
@@ -133,7 +130,7 @@ void scan_net_dev(const char *p, size_t n, uint64_t *rx, uint64_t *tx)
 			q = scan_u64(q, line_end, &out);
 		if (!q)
 			continue;
-		add_saturating(rx, in);
-		add_saturating(tx, out);
+		sum_add(rx, in);
+		sum_add(tx, out);
 	}
 }

@@ -13,6 +13,7 @@
 #include <berth/leak_blocks.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/sum.h>
 
 #include "workspace/take_plan.h"
 
@@ -157,7 +158,7 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 	struct checkpoint_entry before;
 	const char *why;
 
-	p->bytes += item->size;
+	sum_add(&p->bytes, item->size);
 	if (p->bytes > TAKE_BYTES_MAX)
 		return err_set(e, ERR_REFUSED,
 			"more than %llu GiB in one batch: apply fewer or smaller ones",

@@ -14,6 +14,7 @@
 #include <berth/files.h>
 #include <berth/mem.h>
 #include <berth/str.h>
+#include <berth/sum.h>
 #include <berth/text.h>
 
 /* Beside the folders of the tree: a line for each workspace. */
@@ -31,8 +32,8 @@ static void add_entry(struct workspace_usage *u, const struct files_entry *x)
 	switch (x->type) {
 	case FILES_FILE:
 		u->files++;
-		u->bytes += x->size;
-		u->disk += size_on_disk(x);
+		sum_add(&u->bytes, x->size);
+		sum_add(&u->disk, size_on_disk(x));
 		break;
 	case FILES_DIR: u->dirs++; break;
 	default: u->others++;
@@ -416,7 +417,7 @@ int workspace_amount(
 	while (rc == 0 && files_scan_next(s, &x)) {
 		ret->files += x.path_len > 0;
 		if (x.type == FILES_FILE)
-			ret->bytes += size_on_disk(&x);
+			sum_add(&ret->bytes, size_on_disk(&x));
 		else if (x.type == FILES_DIR && tell)
 			tell(ctx, x.path);
 	}

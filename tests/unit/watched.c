@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -238,6 +240,43 @@ static void test_nothing_is_followed(void **state)
 	assert_int_equal(one.sum.bytes, 0);
 }
 
+static void make_holes(const char *dir, const char *name)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", dir, name);
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	assert_int_equal(ftruncate(fd, INT64_MAX), 0);
+}
+
+/* Three files of holes come to more than 64 bits hold: that is not little again.  Where the largest file is smaller (ext4)
+ * it takes a million. */
+static void test_more_than_a_number_holds(void **state)
+{
+	static const char *const names[] = {"a", "b", "c", "deep/a", "deep/b", "deep/c"};
+	char dir[] = "/dev/shm/berth-watched-XXXXXX";
+	struct statfs fs;
+
+	(void)state;
+	if (!mkdtemp(dir) || statfs(dir, &fs) || fs.f_type != TMPFS_MAGIC)
+		skip();
+	close(one.root);
+	one.root = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(one.root, "deep", 0700), 0);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		make_holes(dir, names[i]);
+		check_sum();
+		assert_true(one.sum.bytes >= INT64_MAX);
+	}
+	assert_true(one.sum.bytes == UINT64_MAX);
+	for (size_t i = COUNT(names); i-- > 0;) {
+		assert_int_equal(unlinkat(one.root, names[i], 0), 0);
+		check_sum();
+	}
+	assert_int_equal(one.sum.bytes, 0);
+	assert_int_equal(unlinkat(one.root, "deep", AT_REMOVEDIR), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_more_than_the_kernel_keeps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_deep, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_is_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_more_than_a_number_holds, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

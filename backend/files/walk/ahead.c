@@ -6,6 +6,7 @@
 
 #include <berth/mem.h>
 #include <berth/spawn.h>
+#include <berth/sum.h>
 
 struct ahead {
 	pthread_t thread;
@@ -31,7 +32,7 @@ static void count_ahead(struct walk_worker *me, struct walk_dir *d, int fd, size
 			(!conditions ||
 				filter_meta(
 					f, FILES_FILE, entry->meta->size, entry->meta->mtime_ns)))
-			a->size += entry->meta->size;
+			sum_add(&a->size, entry->meta->size);
 	}
 	a->items += to - from;
 	job_total_least(a->job, a->items, a->size);

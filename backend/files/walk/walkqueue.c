@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 void queue_init(struct walk_private *p)
 {
@@ -173,7 +174,7 @@ void queue_leave(struct walk_worker *me)
 	p->totals.dirs += me->totals.dirs;
 	p->totals.links += me->totals.links;
 	p->totals.others += me->totals.others;
-	p->totals.bytes += me->totals.bytes;
+	sum_add(&p->totals.bytes, me->totals.bytes);
 	p->totals.errors += me->totals.errors;
 	if (me->index + 1 > p->totals.width)
 		p->totals.width = me->index + 1;

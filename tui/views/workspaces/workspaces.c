@@ -16,6 +16,7 @@
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/str.h>
+#include <berth/sum.h>
 
 #include "views/table_view.h"
 #include "views/workspaces/workspaces.h"
@@ -67,7 +68,7 @@ static void add_to_sum(struct workspace_sum *sum, const struct overview_row *w)
 	sum->n++;
 	sum->state[w->usage.info.state]++;
 	sum->uncounted += !w->usage.counted_ns;
-	sum->bytes += w->usage.bytes;
+	sum_add(&sum->bytes, w->usage.bytes);
 	sum->files += w->usage.files;
 }
 
