@@ -7,7 +7,7 @@
  * is excluded. What cannot be a loop (a minute of idling, a whole start-up) is a measurement:
  * `measure` takes the samples itself and reports them.
  *
- * A suite is one .c file that ends in one const struct bench_suite; list.h names them all.  Suites
+ * A suite is one .c file that ends in one const struct bench_suite; SUITES of <berth/bench.h> names them all.  Suites
  * run in the process `berth-bench`, single-threaded as far as the framework is concerned.
  */
 #ifndef BENCH_H

@@ -1,26 +1,32 @@
 /*
- * audit.h - writing the record of everything that was done.
+ * audit.h - writes the audit log: the record of every operation.
  *
- * ADVERSARIES, and what each can and cannot do
+ * ADVERSARIES
  *
- *   Agents, and whatever runs in containers.  Must not reach the log, its key or its head at all:
- * they live in $XDG_STATE_HOME/berth/audit (mode 0700), and policy refuses to mount that directory,
- * what is in it or anything above it.  What they can do is choose names, arguments and messages
- * that end up in records; these stay inside their JSON string, on one line, whatever bytes they
- * hold. Another user of the machine.  Cannot read or write: modes 0700 and 0600, owner checked. A
- * crash, power loss or full disk.  Loses nothing that was acknowledged: acknowledged means that
- *   fdatasync returned.  A line torn by it is set aside, and a record says so.
- *   The same user on the host, or who takes over the account.  Cannot be stopped from writing to
- * files of his own, or from appending lies from then on.  But he cannot change what is under a
- * checkpoint without `verify` telling: each checkpoint is signed, and the key that signed it was
- * destroyed right after.  He can rewrite records newer than the last checkpoint (at most
- * AUDIT_CHECKPOINT records or AUDIT_CHECKPOINT_S seconds).  He can cut the log back to an older
- * checkpoint only by also losing the key (the older key is gone): `verify` on this machine tells;
- * on another machine, and against replacing the whole log by a new one, only a head or first key
- * kept elsewhere tells
- *   (`berth audit head`, `verify --head --key`).  Keys are destroyed by overwriting: a file system
- * that copies on write, or a flash device's spare blocks, may keep an old copy out of the user's
- * reach. root.  Can do everything.
+ *   Agents and everything in containers cannot reach the log, its key or its head: these are in
+ *   $XDG_STATE_HOME/berth/audit (mode 0700), and policy refuses to mount that directory, its contents or its parents.
+ *   They do choose names, arguments and messages that are recorded.  Whatever bytes these contain, they stay inside
+ *   their JSON string, on one line.
+ *
+ *   Another user of the machine cannot read or write the log: modes 0700 and 0600, and the owner is checked.
+ *
+ *   A crash, a power failure or a full disk loses no acknowledged record.  A record is acknowledged once fdatasync has
+ *   returned.  A line that was only partly written is moved aside, and a record says so.
+ *
+ *   The same user on the host, or whoever takes over the account, can write to the user's own files and can append
+ *   false records from then on.
+ *     - Records below a checkpoint cannot be changed without `verify` reporting it: each checkpoint is signed, and its
+ *       key is destroyed after use.
+ *     - Records after the last checkpoint can be rewritten: at most AUDIT_CHECKPOINT records or AUDIT_CHECKPOINT_S
+ *       seconds.
+ *     - The log can be truncated to an older checkpoint only by losing the key, because the older key no longer exists.
+ *       `verify` on this machine reports that.
+ *     - On another machine, or if the whole log was replaced, only a head or first key that was saved elsewhere shows
+ *       it (`berth audit head`, `verify --head --key`).
+ *     - Keys are destroyed by overwriting them.  A copy-on-write file system or the spare blocks of a flash device may
+ *       keep an old copy, out of the user's reach.
+ *
+ *   root can do everything.
  *
  * FILES
  *
@@ -32,8 +38,8 @@
  *
  * CANONICAL FORM
  *
- *   One record is one line of JSON with exactly these members in exactly this order, no blanks;
- * those in [ ] only when not empty or zero:
+ *   One record is one line of JSON with exactly these members in exactly this order, without blanks; those in [ ] only
+ *   when not empty or zero:
  *
  *   {"seq":N[,"intent":N],"act":"NAME","phase":"intent|outcome|event","wall_ms":N,"mono_us":N,
  *    "host":S,"boot":S,"pid":N,"program":S,"uid":N,"user":S[,"agent":S][,"session":S]
@@ -43,10 +49,9 @@
  *
  *   Numbers are decimal integers without leading zeros below 2^63.  HEX is 64 lower-case digits.
  *   Strings escape `"` and `\` with a backslash and, as \uXXXX in lower case, every control (U+0000
- *   to U+001F, U+007F to U+009F) and every invisible character that changes how a line is shown
- * (bidi marks, line separators, BOM: `cat` of a log is safe).  A byte that is not part of valid
- * UTF-8 is written as U+10FE00 plus its value, and so is each byte of a genuine U+10FExx: nothing
- * is lost.
+ *   to U+001F, U+007F to U+009F) and every invisible character that changes how a line is shown (bidi marks, line
+ *   separators, BOM), so that `cat` of a log is safe.  A byte that is not part of valid UTF-8 is written as U+10FE00 plus
+ *   its value, and so is each byte of a genuine U+10FExx: nothing is lost.
  *
  *   prev  the hash of the record before (64 zeros in the first)
  *   hash  SHA-256 over the 32 bytes of prev, followed by the line up to and without `,"prev"`
@@ -58,18 +63,19 @@
  *   bytes of prev and the line up to and without `,"sig"`.  The first key is in "log.start".
  *   After retention, "log.pruned" names the last removed record (to_seq, to_hash), the key in force
  *   there and, where it is known, the first key of all (first); a checkpoint follows it before
- *   anything is removed.  Whoever writes a log anew can write `first` too, so it counts only with
- *   a head kept since.
+ *   anything is removed.  Whoever forges a whole log can forge `first`, too, so it counts only together with a head that
+ *   was saved since.
  *
  * THREADS
  *
- *   audit_open starts one writer thread (all signals blocked).  audit_submit and audit_write may be
- *   called from any thread; audit_submit never blocks on a disk.  Completions run on the writer
- * thread and may only wake: put a mail into a mailbox, uv_async_send.  audit_close from the thread
- * that opened, after the last submit; it waits for what was submitted. Several processes write to
- * one log: each commit takes the lock of the head file, reads the head again, appends, syncs, and
- * only then writes the head and lets go.  What is only to be written (commands and reads) is appended
- * without that: it stands behind what the head names, and whoever comes next takes it in (chain.h).
+ *   audit_open starts one writer thread (all signals blocked).  audit_submit and audit_write may be called from any
+ *   thread; audit_submit never waits for a disk.  Completions run on the writer thread and may only wake: put a message
+ *   into a mailbox, call uv_async_send.  audit_close is called by the thread that opened the log, after the last submit;
+ *   it waits for everything submitted.
+ *
+ *   Several processes write to one log: each commit takes the lock of the head file, reads the head again, appends,
+ *   syncs, writes the head and releases the lock.  Records of commands and reads are only appended; they follow the
+ *   part that the head covers, and the next commit includes them (chain.h).
  */
 #ifndef BERTH_BACKEND_AUDIT_H
 #define BERTH_BACKEND_AUDIT_H

@@ -1,12 +1,12 @@
 /*
- * endpoint.h - which engine to talk to, chosen exactly as the docker CLI chooses.
+ * endpoint.h - chooses the engine to talk to, by the same rules as the docker CLI.
  *
- * Order: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, currentContext of config.json (in
- * DOCKER_CONFIG or ~/.docker), the default sockets: /var/run/docker.sock,
- * $XDG_RUNTIME_DIR/docker.sock (rootless), /run/podman/podman.sock,
- * $XDG_RUNTIME_DIR/podman/podman.sock, and berth's own private engine (private.h).  Contexts:
- * ~/.docker/contexts/meta/<sha256(name)>/meta.json. Source: docker/cli cli/command/cli.go and
- * cli/context/store, read 2026.
+ * Order: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, currentContext of config.json (in DOCKER_CONFIG or ~/.docker), the
+ * default sockets: /var/run/docker.sock, $XDG_RUNTIME_DIR/docker.sock (rootless), /run/podman/podman.sock,
+ * $XDG_RUNTIME_DIR/podman/podman.sock, and berth's own private engine (private.c).
+ *
+ * Contexts: ~/.docker/contexts/meta/<sha256(name)>/meta.json.
+ * Source: docker/cli cli/command/cli.go and cli/context/store, read 2026.
  */
 #ifndef BERTH_ENDPOINT_H
 #define BERTH_ENDPOINT_H

@@ -48,7 +48,7 @@ static inline bool harm_like(const char *pattern, const char *name)
 	return pattern[n] == '*' ? !strncmp(pattern, name, n) : !strcmp(pattern, name);
 }
 
-/* place.c: what a word names */
+/* harm_places.c: which place a word names */
 enum place_kind {
 	PLACE_OTHER,
 	PLACE_SYSTEM,   /* the root, a directory of the system, a home */
@@ -73,7 +73,7 @@ int harm_refuse(const struct command *c, struct err *e, const char *why);
 /* Is the short option letter or the long option (or an abbreviation of it) there? */
 bool harm_option(const struct command *c, char letter, const char *word, size_t least);
 
-/* listing.c: what find looks at */
+/* listing.c: the files that find visits */
 struct search {
 	size_t from, to; /* words that are paths, and options among them; none: where it is */
 	bool narrowed;   /* a test picks some of what is there */
@@ -89,7 +89,7 @@ const char *listing_of(const struct shell_word *word, size_t n, struct arena *me
 /* Does this pattern of a name match everything, or nearly? */
 bool listing_is_bare(const char *pattern);
 
-/* empty.c: what takes away all that is somewhere */
+/* empty.c: commands that empty a directory */
 int harm_rm(const struct harm_options *o, const struct command *c, struct err *e);
 int harm_mv(const struct harm_options *o, const struct command *c, struct err *e);
 int harm_find(const struct harm_options *o, const struct command *c, struct err *e);
@@ -105,7 +105,7 @@ int harm_writes(const struct harm_options *o, const struct shell_command *c, str
 /* A function that pipes itself into itself in the background. */
 int harm_script(const struct shell_script *s, struct err *e);
 
-/* wrap.c: it does nothing but run another command (env, nice, timeout ...): lists judge that one. */
+/* wrapper.c: does it only run another command (env, nice, timeout ...)?  Then that one is judged. */
 bool wrap_is_wrapper(const struct command *c);
 
 /* Does it read a script from its standard input? */
@@ -129,7 +129,7 @@ struct wrapped {
 void wrap_open(const struct command *c, struct wrapped *ret);
 void wrap_release(struct wrapped *w);
 
-/* embed.c: the shell commands in a program of another language, as text; NULL: none.  To be freed. */
+/* interpreter.c: the shell commands in a program of another language, as text to be freed; NULL: none. */
 char *embed_commands(const struct command *c);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * table.h - rows and columns: sorted, filtered, marked, folded, fitted to the width there is.
  *
- * A view describes its columns in a const array and hands over its rows anew with every snapshot:
+ * A view describes its columns in a const array and adds its rows again with every snapshot:
  *
  *     table_begin(&t);
  *     table_add(&t, (struct table_row){.engine = c->engine, .id = c->id, .item = c});
@@ -160,15 +160,14 @@ size_t table_marked(const struct table *t, size_t *ret_hidden);
 const struct table_row *table_next_marked(const struct table *t, size_t *at);
 void table_unmark_all(struct table *t);
 
-/* Regular expression without case, `!` before it inverts; or, where it begins as one, a condition (berth/where.h).  ""
- * or NULL takes the filter away.  On a wrong expression the old filter stays. */
+/* A regular expression, case-insensitive, inverted by a leading `!`; or a condition (berth/where.h).  "" or NULL removes
+ * the filter.  After an error the old filter stays. */
 int table_filter(struct table *t, const char *text, struct err *e);
 /* "filter: web  3 of 12", "2 marked" ... for the view's status. */
 void table_status(const struct table *t, char *buf, size_t cap);
 /* All rows the filter lets through, chosen columns, separated by tabs. */
 void table_save(const struct table *t, struct str *out);
-/* Names of the shown columns and the sorting, for settings: "name,cpu,..." */
-/* By the column whose name begins so, '-' before it inverts.  -1 and the names there are. */
+/* Sort by the column whose name begins with `column`; '-' before it inverts.  -1: *e lists the names. */
 int table_sort(struct table *t, const char *column, struct err *e);
 
 #endif
