@@ -1,4 +1,4 @@
-/* compare.c - regressions; the rules are in the header. */
+/* compare.c - finds regressions; the rules are in the header. */
 #include "compare.h"
 
 #include <math.h>

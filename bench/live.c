@@ -1,4 +1,4 @@
-/* live.c - the lines of live.h; flushed after each, for somebody reads behind us. */
+/* live.c - writes the lines of live.h, flushed after each, for a reader that follows. */
 #include "live.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * live.h - a run told line by line while it happens, for the console's view (tui/views/bench/bench.c).
+ * live.h - reports a run line by line while it is in progress, for the console (tui/views/bench/bench.c).
  *
  * A text file, one event a line, fields separated by tabs; texts are neutralised, so no field holds a
  * tab or newline.  Numbers are as printf %.9g prints them; "-" is none.

@@ -1,4 +1,4 @@
-/* machine.c - the record of the machine, from /proc, uname and git. */
+/* machine.c - describes the machine, from /proc, uname and git. */
 #include "machine.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
- * machine.h - on what was measured, and what else the machine did meanwhile.
- */
+/* machine.h - the machine on which a run was measured, and its load during the run. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 

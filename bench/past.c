@@ -1,4 +1,4 @@
-/* past.c - `berth bench check|list|compare|report|trend|export|import`: what is there, and what was. */
+/* past.c - `berth bench check|list|compare|report|trend|export|import`: works on suites and recorded runs. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* plan.c - names and suite files become a list of cases; every mistake has its place. */
+/* plan.c - turns names and suite files into a list of cases; every error has a position. */
 #include "plan.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * report_html.c - one page without anything outside of it: tables, distributions and trends as SVG.  What it looks
- * like stands in configs/bench-report.html; here is what is on it, and where the dots go.
+ * report_html.c - writes a self-contained HTML report: tables, distributions and trends as SVG. What it looks like
+ * stands in configs/bench-report.html; here is what is on it, and where the dots go.
  *
  * Each sample is a dot, on one axis for all arms of a case, over a band from quartile to quartile with
  * the median as a line: a mean and a bar would hide what matters, two humps or a long tail.

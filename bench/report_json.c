@@ -1,4 +1,4 @@
-/* report_json.c - one document with everything that was measured. */
+/* report_json.c - writes all measurements as one JSON document. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* report_markdown.c - for a pull request or a wiki. */
+/* report_markdown.c - writes a report as Markdown, for a pull request or a wiki. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* result.c - from samples to verdicts. */
+/* result.c - computes results and verdicts from samples. */
 #include "result.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /*
- * result.h - what a run gave, ready for any report: cases, targets, comparison, trend.
+ * result.h - the results of a run, for any report: cases, targets, comparison, trend.
  *
  * Thread: plain data, one owner.
  */

@@ -1,4 +1,4 @@
-/* runner.c - interleaving, timing, checking; nothing here knows what is measured. */
+/* runner.c - interleaves, times and checks the arms of a case; independent of what is measured. */
 #include "runner.h"
 
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-/*
- * runner.h - runs cases and keeps what they gave.  See bench.h for the rules.
- */
+/* runner.h - runs cases and keeps their results. See bench.h for the rules. */
 #ifndef BENCH_RUNNER_H
 #define BENCH_RUNNER_H
 

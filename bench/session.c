@@ -1,6 +1,6 @@
 /*
- * session.c - `berth bench run`: the plan, one case after the other, and everybody who is told: the
- * history, the job board, the file that the console follows, the terminal, the reports.
+ * session.c - `berth bench run`: runs the cases of a plan, and reports to the history, the job board, the console, the
+ * terminal and the report files.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-/*
- * session.h - what the commands of `berth bench` share.
- */
+/* session.h - shared by the commands of `berth bench`. */
 #ifndef BENCH_SESSION_H
 #define BENCH_SESSION_H
 

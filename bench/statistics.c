@@ -1,4 +1,4 @@
-/* statistics.c - medians, quantiles, bootstrap and ranks. */
+/* statistics.c - computes medians, quantiles, bootstrap intervals and ranks. */
 #include "statistics.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /*
- * statistics.h - the statistics of a benchmark: what is printed, and how sure we are of it.
+ * statistics.h - the statistics of a benchmark, with confidence intervals.
  *
  * Benchmark samples are skewed and have outliers, so the headline is the median with its MAD,
  * ratios carry a bootstrap interval, and comparisons with history use ranks (Mann-Whitney), never a

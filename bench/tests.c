@@ -1,4 +1,4 @@
-/* tests.c - the tests that suite files name (plan.h); `berth bench list --tests` prints them. */
+/* tests.c - lists the tests that suite files can name (plan.h); `berth bench list --tests` prints them. */
 #include "plan.h"
 #include "suites/templates.h"
 

@@ -1,4 +1,4 @@
-/* docker.c - HTTP/1.1 by hand, as much of it as dockerd speaks. */
+/* docker.c - speaks minimal HTTP/1.1 to dockerd. */
 #include "peers/docker.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* empty.c - the program to compare starts with: it does nothing. */
+/* empty.c - does nothing: the program that start-up times are compared with. */
 int main(void)
 {
 	return 0;

@@ -1,4 +1,4 @@
-/* engine.c - fleets of containers, the fake engine, and what processes used. */
+/* engine.c - creates fleets of containers, runs the fake engine, and measures processes. */
 #include "peers/engine.h"
 
 #include <dirent.h>

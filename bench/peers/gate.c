@@ -1,5 +1,5 @@
 /*
- * gate.c - hot paths a given number of times, for tests/bench/gate.sh to count what they cost.
+ * gate.c - runs hot paths a given number of times, so that tests/bench/gate.sh can count their cost.
  *
  *   bench-gate PATH ROUNDS DIR     prints "allocations N bytes N" of so many rounds, warm-up not counted
  *

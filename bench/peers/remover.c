@@ -1,4 +1,4 @@
-/* remover.c - raw requests on unix sockets, one connection a thread. */
+/* remover.c - sends raw requests on unix sockets, one connection per thread. */
 #include "peers/remover.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* screen.c - pty and emulator. */
+/* screen.c - runs a console in a pty with a terminal emulator. */
 #include "peers/screen.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* screen_none.c - in place of screen.c where berth is built without libvterm: no console is ever started. */
+/* screen_none.c - replaces screen.c where berth is built without libvterm: no console is started. */
 #include "peers/screen.h"
 
 struct screen_peer *peer_start(

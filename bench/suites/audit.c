@@ -1,6 +1,6 @@
 /*
- * audit.c - the audit log: appending, durable acknowledgements, checking, opening, and what a durable
- * intent costs an act.
+ * audit.c - measures the audit log: appending, durable acknowledgements, verifying, opening, and the cost of a durable
+ * intent.
  */
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /*
- * clean.c - removing 100 containers: a clean-up plan against the least that a client can do.
+ * clean.c - measures removing 100 containers: a clean-up plan against a minimal client.
  *
  * The containers are orphans (proven ours, their process dead) and were never started, so that no grace
  * period is part of it.  berth looks at each again, has the intent on disk before the request and records

@@ -1,5 +1,5 @@
 /*
- * console.c - what the person feels: start, key to frame, and what the console costs.
+ * console.c - measures what a user feels: start, key to frame, and the resources of the console.
  *
  * The program runs in a pty that a terminal emulator reads; times end when the bytes that complete the
  * picture have been read there.

@@ -1,5 +1,5 @@
 /*
- * containers.c - the life of containers: creation, start, many at once, clean-up, end to end.
+ * containers.c - measures the life of containers: creation, start, many at once, clean-up, end to end.
  *
  * berth's client (engine/sync.h) stands beside a minimal one (peers/docker.h) that makes the same calls;
  * what the engine needs is in both, so the difference is ours.

@@ -1,5 +1,5 @@
 /*
- * containers.h - what the suites of containers share: an engine, and containers that go away again.
+ * containers.h - shared by the suites of containers: an engine, and containers that are removed again.
  *
  * All are named berth-bench-PID-N and labelled berth.bench; those of a benchmark that was killed are removed
  * by the next one.  Images: box:1 (berth makes it without any registry), and for the load time of

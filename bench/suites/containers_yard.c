@@ -1,4 +1,4 @@
-/* containers_yard.c - the engine and the containers of the suites of containers. */
+/* containers_yard.c - provides the engine and the containers of the suites of containers. */
 #include "suites/containers.h"
 
 #include <stdatomic.h>

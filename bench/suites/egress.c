@@ -1,5 +1,6 @@
 /*
- * egress.c - an agent's end of egress beside a connection without it and beside a bare relay: bytes, a connection, many.
+ * egress.c - measures an egress process against a direct connection and a bare relay: throughput, latency, many
+ * connections.
  *
  * The end is the program that `berth up` starts, on a listener that no container made; its init is a process that waits.
  * Every arm asks the same server of this process, over loopback, for the same bytes.

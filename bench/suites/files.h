@@ -1,6 +1,4 @@
-/*
- * files.h - what the suites of the file engine share: scratch trees, a cold cache, other programs.
- */
+/* files.h - shared by the suites of the file engine: scratch trees, a cold cache, other programs. */
 #ifndef BENCH_FILES_H
 #define BENCH_FILES_H
 

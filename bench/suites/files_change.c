@@ -1,4 +1,4 @@
-/* files_change.c - writing, transforming and copying many files, against what one would do else. */
+/* files_change.c - measures writing, transforming and copying many files, against the usual alternatives. */
 #include "bench.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* files_lib.c - scratch trees, cold caches and other programs for the suites of the file engine. */
+/* files_lib.c - provides scratch trees, cold caches and other programs for the suites of the file engine. */
 #include "bench.h"
 
 #include <errno.h>

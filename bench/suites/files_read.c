@@ -1,4 +1,4 @@
-/* files_read.c - reading many files: the engine against the loop anybody would write. */
+/* files_read.c - measures reading many files: the engine against a plain loop. */
 #include "bench.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 /*
- * inside.c - work in containers: what a command costs there, system calls under seccomp, the network,
- * loading what a program needs.
+ * inside.c - measures work in containers: commands, system calls under seccomp, the network, starting programs.
  *
  * The same busybox runs on the host and in the container, so that only the way to it differs.
  */

@@ -1,6 +1,6 @@
 /*
- * lane.c - the fast lane: a command in an agent's container beside the same command on the host and
- * through the engine; many at once; a gigabyte of output; a tool from the warm pool.
+ * lane.c - measures the lane: a command against the host and the engine; many at once; a gigabyte of output; a tool
+ * from the warm pool.
  *
  * The agent is brought up as any agent is, with its journal on, in directories of this benchmark's own.
  */

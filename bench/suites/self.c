@@ -1,6 +1,6 @@
 /*
- * self.c - the framework measured with itself: what two equal arms look like on this machine, and a case
- * that can be slowed on purpose (BERTH_BENCH_SLOWER=10: by 10 %), to see that it is caught.
+ * self.c - measures the framework itself: two equal arms, and a case that can be slowed on purpose
+ * (BERTH_BENCH_SLOWER=10: by 10 %), to see that it is detected.
  */
 #include "bench.h"
 

@@ -1,5 +1,5 @@
 /*
- * stats.c - one sweep over 1,000 real cgroups.
+ * stats.c - measures one sweep over 1,000 real cgroups.
  *
  * The cgroups are made with mkdir under every controller that a sweep reads.  A helper process visits
  * each, so that the reader finds it the way it does in life (/proc/PID/cgroup); then it moves on, and

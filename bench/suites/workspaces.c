@@ -1,4 +1,4 @@
-/* workspaces.c - the end of a workspace: an archive that is checked and on disk, against tar and zstd. */
+/* workspaces.c - measures the end of a workspace: a verified archive on disk, against tar and zstd. */
 #include "bench.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * apparmor.h - the AppArmor profile that holds a process, as this machine's kernel says it.
+ * apparmor.h - reads which AppArmor profile confines a process, from the kernel.
  *
  * Thread: any; nothing is kept.  Sources: apparmor(7), proc(5) /proc/PID/attr, the kernel's
  * security/apparmor/apparmorfs.c.

@@ -1,5 +1,5 @@
 /*
- * beneath.h - opening what is below a directory so that nothing leads out of it: openat2(2).
+ * beneath.h - opens paths below a directory so that no link leads out of it: openat2(2).
  *
  * A directory that is swapped in the meantime causes an error and never leads elsewhere.
  *

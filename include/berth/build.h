@@ -1,5 +1,5 @@
 /*
- * build.h - which berth this is: what the build knew of itself.
+ * build.h - the version of this build.
  *
  * Constant; any thread.  Defined once in each program, by a file that CMake writes.
  */

@@ -1,5 +1,5 @@
 /*
- * checkpoint.h - going back in a directory tree: checkpoints of it, and what differs between them.
+ * checkpoint.h - checkpoints of a directory tree: create, restore, compare.
  *
  * A store is a directory of our own (0700) that holds the checkpoints of one tree: for each a manifest
  * (every name with its mode, owner, times, links, extended attributes and the SHA-256 of its content) and

@@ -1,5 +1,5 @@
 /*
- * clean.h - clean-up plans: what would be removed and why, what is kept, and carrying out exactly that plan.
+ * clean.h - clean-up plans: what would be removed and why, what is kept, and executing exactly that plan.
  *
  * A plan is frozen: it names full ids, and only what it names is ever touched.  Each item is looked at
  * again right before its act (still there, still for the same reason, not started meanwhile, not

@@ -1,5 +1,5 @@
 /*
- * diff.h - what differs between two texts, line by line, and the unified form of it.
+ * diff.h - compares two texts line by line, and writes a unified diff.
  *
  * Bytes are taken as they are; a line ends with its newline.
  * Thread: any.

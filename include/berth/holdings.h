@@ -1,5 +1,5 @@
 /*
- * holdings.h - what an engine holds beside containers: images, volumes, networks, and who uses them.
+ * holdings.h - what an engine holds besides containers: images, volumes, networks, and who uses them.
  *
  * All of it is the engine's word, copied.  Removing goes by a plan of what was chosen: clean_plan_choose
  * (clean.h).  Sizes have to be measured by the engine, which may take it a while.

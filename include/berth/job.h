@@ -1,5 +1,5 @@
 /*
- * job.h - what every long-running thing is: a name, total, done, rate, ETA, and a way to stop it.
+ * job.h - a long-running job: name, total, done, rate, ETA, and cancelling it.
  *
  * A process's jobs live on its job board, one mmap'ed file in the runtime directory, so that every
  * berth process sees every job (backend/job).  This is what the others see of one.

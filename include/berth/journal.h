@@ -1,5 +1,5 @@
 /*
- * journal.h - what an agent's commands were and what they printed: the reading side.
+ * journal.h - reads the command logs of agents.
  *
  * Every command that berth runs in an agent's container is kept in the agent's journal, a ring of
  * `journal.commands` slots of `journal.output` bytes in the runtime directory (mode 0600).  Whoever runs

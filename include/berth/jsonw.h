@@ -1,5 +1,5 @@
 /*
- * jsonw.h - a JSON writer: what --json prints and what is said to clients.
+ * jsonw.h - a JSON writer, for --json and for clients.
  *
  * One document, built in memory.  Commas and indentation are the writer's; the caller nests
  * jsonw_object / jsonw_array with jsonw_end.  `key` is NULL inside of an array.  Text may be any

@@ -1,12 +1,13 @@
 /*
- * keeper.h - background work while no console and no command runs: the limits of workspaces that containers have,
- * checkpoints of them by the clock, the history of what agents use (every ten seconds), and the ends of agents' egress,
- * which are started again when they die.
+ * keeper.h - the keeper: one background process per user for what must continue without a console.
  *
- * One process for each user (a lock in the runtime directory), started by `berth up` where an agent has a
- * workspace of berth's or egress, ended by the last `berth down`, or when the containers are gone.  It sleeps until something
- * changes below a workspace (inotify), counts the directories of it in which something did, and not before so much
- * could have been written that its limit can be reached; all of it once more a second later.  When it is killed, a child of it thaws what it had frozen.
+ * It enforces the limits of workspaces, creates timed checkpoints, records the usage of agents every ten seconds, and
+ * restarts egress processes that die.  `berth up` starts it where an agent has a workspace of berth's or egress; it ends
+ * with the last `berth down`, or when the containers are gone.  A lock in the runtime directory keeps it single.
+ *
+ * It sleeps until something changes below a workspace (inotify), then counts the directories that changed, but not before
+ * enough could have been written to reach the limit, and the whole workspace once more a second later.  If it is killed,
+ * a child of it thaws the containers that it had frozen.
  *
  * Thread: one; the process has no other when keeper_run is called.
  */

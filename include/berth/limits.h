@@ -1,5 +1,5 @@
 /*
- * limits.h - limits of a container that runs, changed where it stands and read back.
+ * limits.h - changes the limits of a running container and verifies them.
  *
  * Through policy and the log like every act.  The engine is asked to change them, and they are then read from the
  * kernel (of an engine elsewhere: from the engine, which is said): what is not in force is an error.

@@ -1,5 +1,5 @@
 /*
- * past.h - what containers used and what happened to them, kept on disk: reading it.
+ * past.h - reads the recorded usage and events of containers.
  *
  * One file, history.ring below the state directory, of a fixed size: for each of PAST_ROWS containers a value a second for
  * ten minutes, one for ten seconds for six hours, one for five minutes for thirty days; and the last PAST_EVENTS things

@@ -1,5 +1,5 @@
 /*
- * plan.h - what a definition becomes, told before anything is made: `berth config check`.
+ * plan.h - describes the containers of a team file without creating anything: `berth config check`.
  *
  * Derived by the same functions that make containers, from the definition and what this machine's
  * files say now (the workspace's owner, whether a path may be mounted); no engine is asked.

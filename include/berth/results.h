@@ -1,5 +1,5 @@
 /*
- * results.h - what tasks found: a small table in one SQLite file beside them (mode 0600), where no task can write.
+ * results.h - results of tasks, in one SQLite file (mode 0600) that no task can write.
  *
  * A result has a name in its task, and is a text or a path from the task's top.  One that is shareable may be read
  * by every task, any other only by its own; a person reads all.  A task is its name and its directory: a later one

@@ -1,5 +1,5 @@
 /*
- * team.h - what a team file says: agents, tools, networks, secrets; the plain result of reading it.
+ * team.h - the contents of a team file: agents, tools, networks, secrets.
  *
  * Two forms are read.  berth's own (agents: is a map of id -> definition; every unknown key is an
  * error) and MassGen's configuration as it is (agent: or a list agents:; the keys of its

@@ -1,5 +1,5 @@
 /*
- * trace.h - BERTH_LOG=FILE[:topic,...]: what berth says to the engine and to lanes, and its threads to each other.
+ * trace.h - BERTH_LOG=FILE[:topic,...]: a debug log of requests to the engine, of lanes and of threads.
  *
  * For debugging: one line for each request, answer, frame, command and event, appended to FILE (mode
  * 0600).  Masked are the values of Env, what has the name of a secret, header lines, credentials in URLs, and what

@@ -1,5 +1,5 @@
 /*
- * workspace.h - the tree in which agents work: tasks, projects, what they share.
+ * workspace.h - the tree in which agents work: tasks, projects, shared files.
  *
  *   tasks/ID              temporary, one for each task
  *   projects/NAME         stays; a git repository with tasks/ of its own

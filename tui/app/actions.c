@@ -1,4 +1,4 @@
-/* actions.c - the app's own actions: prompts, palette, save, copy, themes, quitting. */
+/* actions.c - performs the app's own actions: prompts, palette, save, copy, themes, quitting. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

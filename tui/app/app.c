@@ -1,4 +1,4 @@
-/* app.c - the UI loop: waits for input, handles it, paints once; starts and ends the console. */
+/* app.c - runs the UI loop: waits for input, handles it, paints once; starts and ends the console. */
 #include "app/app.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* clean_acts.c - the dialog before a clean-up plan is carried out. */
+/* clean_acts.c - opens the dialog before a clean-up plan is executed. */
 #include <string.h>
 
 #include <berth/clean.h>

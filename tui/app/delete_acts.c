@@ -1,4 +1,4 @@
-/* delete_acts.c - `:delete`: what its words name is looked at by a worker, then asked about in full. */
+/* delete_acts.c - `:delete`: looks up the named files on a worker, then asks for confirmation. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>

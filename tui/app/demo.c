@@ -1,5 +1,5 @@
 /*
- * demo.c - `berth --demo FILE`: a script (script.h) played on the terminal, for somebody who learns.
+ * demo.c - `berth --demo FILE`: plays a script (script.h) on the terminal, for teaching.
  *
  * The console is the real one and shows what there is; nothing can be changed in it, for whoever wrote the file is not who
  * plays it.  Space pauses, n goes on at once, q and Esc leave it; then the console is the person's.

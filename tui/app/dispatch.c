@@ -1,4 +1,4 @@
-/* dispatch.c - keys, clicks and pastes: to what lies on top, to the view, to the app. */
+/* dispatch.c - passes keys, clicks and pastes to the topmost element, the view or the app. */
 #include "app/app_state.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* feed.c - what the backend sends: events, handed to every view, and snapshots, to the one on screen. */
+/* feed.c - passes events from the backend to every view, and snapshots to the one on screen. */
 #include "app/app_state.h"
 
 #include <berth/clock.h>

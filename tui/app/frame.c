@@ -1,5 +1,4 @@
-/* frame.c - the whole picture: header, tabs, the view's body, message line, keys, what lies on top.
- */
+/* frame.c - draws the whole screen: header, tabs, the view's body, message line, keys, dialogs. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

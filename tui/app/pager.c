@@ -1,5 +1,5 @@
 /*
- * pager.c - `|`: what is shown, in the person's own pager, which has the terminal until it ends.
+ * pager.c - `|`: shows the view's text in the user's pager, which has the terminal until it exits.
  *
  * It reads a file that lies in memory alone, and text without anything that a terminal obeys, so `less -R` is as safe
  * as `less`.  It is a group of its own in the foreground: C-c is for it, not for us.

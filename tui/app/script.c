@@ -1,4 +1,4 @@
-/* script.c - the console driven by a file of commands, on the canvas alone. */
+/* script.c - drives the console by a file of commands, on the canvas alone. */
 #include "app/script.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * shell.c - `x`: the terminal belongs to a program in a container until it ends.
+ * shell.c - `x`: gives the terminal to a program in a container until it exits.
  *
  * Bytes pass as they are, both ways: the person asked for them.  Ctrl-] leaves it (said before), so
  * that a program that hangs cannot keep the terminal.  Afterwards the terminal is reset to a known

@@ -1,5 +1,5 @@
 /*
- * stack.c - the views there are and the one on screen; and what a view may ask of the app.
+ * stack.c - keeps the open views, and provides what a view may ask of the app.
  *
  * The bottom of this folder: it calls none of the other files.
  */

@@ -1,4 +1,4 @@
-/* tab_paths.c - Tab in a line that names files: the backend is asked what there is, the line grows by what is certain. */
+/* tab_paths.c - completes file names in a prompt when Tab is pressed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * task.h - commands of berth that the console runs for a person: each a process of its own, with what it prints.
+ * task.h - berth commands that the console runs as child processes, with their output.
  *
  * They are jobs like those of any berth process: progress and cancelling are the view Jobs'.  What they
  * print is kept up to TASK_TEXT_MAX bytes.  Thread: main.

@@ -1,4 +1,4 @@
-/* task_acts.c - file jobs, images and checks that are started here: asked for, run, and asked about. */
+/* task_acts.c - starts file jobs, image operations and checks from the console. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * audit_decisions.c - `berth audit export --decisions`: what policy, people and the rules of network have decided, a line of
- * JSON each, for other tools.
+ * audit_decisions.c - `berth audit export --decisions`: writes decisions of the policy, of people and of network rules
+ * as JSON Lines.
  *
  * Refusals, rules and approvals are in the audit log and carry its number and hash, so they can be looked up in a bundle
  * that proves them.  Connections are what the ends of egress remember of agents that are up: no record proves them.

@@ -1,4 +1,4 @@
-/* chosen.c - the containers that a command line names: by id, by name, by the beginning of an id, or by agent. */
+/* chosen.c - finds the containers that a command line names: by id, name, prefix of an id, or agent. */
 #include <string.h>
 
 #include <berth/agents.h>

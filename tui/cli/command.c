@@ -1,4 +1,4 @@
-/* command.c - a command's streams, its end by a signal, and what is said of it. */
+/* command.c - relays a command's streams and reports how it ended. */
 #include "cli/command.h"
 
 #include <errno.h>

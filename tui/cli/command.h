@@ -1,5 +1,5 @@
 /*
- * command.h - what `exec` and `tool run` share: streams, signals, the terminal, the document.
+ * command.h - shared by `exec` and `tool run`: streams, signals, the terminal, the JSON document.
  *
  * Thread: main; one command in a process, for signal handlers have one place to write to.
  */

@@ -1,7 +1,4 @@
-/*
- * command_options.h - the options of the commands that stand alone; those of a group stand with its verbs, in commands.h,
- * which includes this where it lists commands.
- */
+/* command_options.h - the options of commands without verbs; included by commands.h, which has those of the groups. */
 #ifndef CLI_COMMAND_OPTIONS_H
 #define CLI_COMMAND_OPTIONS_H
 

@@ -1,6 +1,6 @@
 /*
- * commands.h - every command of berth: its words and options, what it needs, the program it lives in
- * and the function that runs it.  No other place lists commands.
+ * commands.h - the table of all commands: words, options, requirements, the program and the function that runs them.
+ * No other place lists commands.
  *
  * A new command is its function's name and its entry here, and the function in a file of cli/ (of
  * bench/: `berth bench`).  Parser, help, completions, man page and the programs take it from there.

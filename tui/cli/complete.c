@@ -1,5 +1,5 @@
 /*
- * complete.c - shell completions.
+ * complete.c - generates shell completions.
  *
  * A shell hands over the words of its line and shows what comes back: a candidate a line, with a tab before what
  * there is to say about it; :f or :d where files or directories fit.  What may stand where is read from the

@@ -1,5 +1,7 @@
-/* config_check.c - `berth config check FILE`: what is wrong in a configuration file, and what a team
- * file's definitions become. */
+/*
+ * config_check.c - `berth config check FILE`: reports errors in a configuration file, and the containers that a team
+ * file describes.
+ */
 #include "cli/config_check.h"
 
 #include <limits.h>

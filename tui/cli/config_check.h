@@ -1,4 +1,4 @@
-/* config_check.h - what the two files of `berth config check` share: what was found, and saying it. */
+/* config_check.h - shared by the two files of `berth config check`: findings and printing them. */
 #ifndef CLI_CONFIG_CHECK_H
 #define CLI_CONFIG_CHECK_H
 

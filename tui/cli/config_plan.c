@@ -1,4 +1,4 @@
-/* config_plan.c - what definitions become, as text and as JSON. */
+/* config_plan.c - prints the containers that a team file describes, as text and as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* console.c - `berth` without a command: the console, or a script that drives it. */
+/* console.c - `berth` without a command: starts the console, or a script that drives it. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* container_acts.c - `berth stop|start|restart|kill|pause|unpause|rm`: what the console does to containers, for scripts. */
+/* container_acts.c - `berth stop|start|restart|kill|pause|unpause|rm`: performs operations on containers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

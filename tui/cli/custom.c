@@ -1,5 +1,5 @@
 /*
- * custom.c - `berth custom`: a command of berth.yaml for one container.
+ * custom.c - `berth custom`: runs a command of berth.yaml for one container.
  *
  * The line is the person's and goes to sh as it stands.  What is known of the container, which is from outside, arrives
  * in the environment and never in the line.

@@ -1,4 +1,4 @@
-/* doctor.c - `berth doctor`: what works here, what does not, and the remedy. */
+/* doctor.c - `berth doctor`: checks what works on this machine, and suggests fixes. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

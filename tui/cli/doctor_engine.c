@@ -1,4 +1,4 @@
-/* doctor_engine.c - questions about the engine, and what could be one. */
+/* doctor_engine.c - checks the engine and finds other sockets that could be one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

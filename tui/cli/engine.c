@@ -1,4 +1,4 @@
-/* engine.c - `berth engine start|stop|status`: a private engine where the machine runs none. */
+/* engine.c - `berth engine start|stop|status`: manages a private engine. */
 #include <stdio.h>
 
 #include <berth/agents.h>

@@ -1,5 +1,5 @@
 /*
- * exec.c - `berth exec`: one command in a running agent's container.
+ * exec.c - `berth exec`: runs a command in a running agent's container.
  *
  * Part of berth itself (main.c), for it must start fast: it asks no engine and loads nothing.  Where
  * there is no lane, nothing has been read or run yet, and it becomes berth-core, which does the same

@@ -1,4 +1,4 @@
-/* exec_engine.c - `berth exec` in berth-core, which berth becomes where the lane cannot be used. */
+/* exec_engine.c - `berth exec` in berth-core, used where the lane cannot be used. */
 #include "cli/command.h"
 #include "cli/commands.h"
 

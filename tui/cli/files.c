@@ -1,4 +1,4 @@
-/* files.c - `berth files`: its verbs, their common options, cancelling, progress. */
+/* files.c - `berth files`: dispatches its verbs; common options, cancelling, progress. */
 #include "cli/files.h"
 
 #include <errno.h>

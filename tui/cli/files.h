@@ -1,4 +1,4 @@
-/* files.h - `berth files`: what its verbs share. */
+/* files.h - shared by the verbs of `berth files`. */
 #ifndef CLI_FILES_H
 #define CLI_FILES_H
 

@@ -1,4 +1,4 @@
-/* filters.c - --filter KEY=VALUE of what is printed row by row, as docker's. */
+/* filters.c - implements --filter KEY=VALUE for output that is printed row by row, as docker's. */
 #include <string.h>
 
 #include <berth/regex.h>

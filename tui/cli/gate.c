@@ -1,4 +1,4 @@
-/* gate.c - the policy of a command line: settings and --read-only. */
+/* gate.c - applies the policy to a command line: settings and --read-only. */
 #include "cli/gate.h"
 
 #include <berth/record.h>

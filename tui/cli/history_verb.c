@@ -1,4 +1,4 @@
-/* history_verb.c - `berth history`: what a container used over time, and what happened to it. */
+/* history_verb.c - `berth history`: prints a container's usage over time, and its events. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* holdings_verbs.c - `berth images|volumes|networks ls|rm|prune`: what the engine holds, and removing it by a plan. */
+/* holdings_verbs.c - `berth images|volumes|networks ls|rm|prune`: lists them, and removes them by a plan. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* image.c - `berth image`: its verbs, what they print, and C-c. */
+/* image.c - `berth image`: its verbs, their output, and C-c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* journal_verbs.c - `berth journal`: what an agent ran, and a recording of it for players of terminals. */
+/* journal_verbs.c - `berth journal`: lists the commands of an agent, and exports them as a terminal recording. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * kept.h - what a person chose in the console by keys, kept until the next one: $XDG_STATE_HOME/berth/console.json.
+ * kept.h - saves what was chosen in the console for the next one: $XDG_STATE_HOME/berth/console.json.
  *
  * Sorting, columns, folds, groups and the theme, only where they differ from berth.yaml, and only for as long as
  * that says of these what it said then.  Of several consoles the last one that ends counts.  A file that is

@@ -1,4 +1,4 @@
-/* limit.c - `berth limit`: memory, processors and processes of a container that runs. */
+/* limit.c - `berth limit`: changes memory, CPU and process limits of a running container. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* logs_agent.c - what agents' commands printed, as lines; what was given once is not given again. */
+/* logs_agent.c - prints the output of agents' commands as log lines, each line once. */
 #include "cli/logs_agent.h"
 
 #include <stdlib.h>

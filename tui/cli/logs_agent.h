@@ -1,6 +1,6 @@
 /*
- * logs_agent.h - what agents' commands printed, as lines of a log: their containers' own logs are empty, for what runs
- * in them is init.
+ * logs_agent.h - the output of agents' commands as log lines; their containers' own logs are empty, because init runs
+ * the commands.
  *
  * Thread: main.
  */

@@ -1,4 +1,4 @@
-/* logs_verb.c - `berth logs`: the logs of containers, one after its own order, several by time, or searched. */
+/* logs_verb.c - `berth logs`: prints or searches the logs of containers, merged by time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

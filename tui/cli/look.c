@@ -1,4 +1,4 @@
-/* look.c - `berth inspect|top|events`: what the console shows of containers, for scripts. */
+/* look.c - `berth inspect|top|events`: prints details of containers. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* look.h - what the commands share that show what the console shows of containers (look.c, logs_verb.c). */
+/* look.h - shared by the commands that print details of containers (look.c, logs_verb.c). */
 #ifndef CLI_LOOK_H
 #define CLI_LOOK_H
 

@@ -1,4 +1,4 @@
-/* mcp.c - `berth mcp`: the server that agents talk to, on standard input and output. */
+/* mcp.c - `berth mcp`: starts the MCP server for agents, on standard input and output. */
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* name_host.c - -H NAME: a host of the settings. */
+/* name_host.c - resolves -H NAME to a host of the settings. */
 #include <string.h>
 
 #include <berth/hosts.h>

@@ -1,4 +1,4 @@
-/* names.c - `berth names KIND`: what only this machine knows, a name a line, for shells. */
+/* names.c - `berth names KIND`: prints names known on this machine, one per line, for shell completion. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>

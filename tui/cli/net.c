@@ -1,4 +1,4 @@
-/* net.c - `berth net`: where an agent without a network may go, and where it went. */
+/* net.c - `berth net`: manages the network rules of an agent, and prints its connections. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

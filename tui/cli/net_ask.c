@@ -1,4 +1,4 @@
-/* net_ask.c - `berth net ask` and `berth net test`: what agents ask to reach is decided on the command line. */
+/* net_ask.c - `berth net ask` and `berth net test`: decides what agents may reach, and tests rules. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

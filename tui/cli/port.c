@@ -1,4 +1,4 @@
-/* port.c - `berth port`: a server inside a container is reached from this machine. */
+/* port.c - `berth port`: makes a server in a container reachable from this machine. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* progress.c - the line that says how far a job is. */
+/* progress.c - draws the progress line of a job. */
 #include "cli/progress.h"
 
 #include <errno.h>

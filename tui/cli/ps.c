@@ -1,4 +1,4 @@
-/* ps.c - `berth ps`: one snapshot of the containers, as a table or as JSON. */
+/* ps.c - `berth ps`: prints one snapshot of the containers, as a table or as JSON. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * ps.h - what the table and the document of `berth ps` share.
+ * ps.h - shared by the table and the JSON document of `berth ps`.
  *
  * Thread: main.
  */

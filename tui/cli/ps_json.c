@@ -1,4 +1,4 @@
-/* ps_json.c - `berth ps --json`: berth.ps/1. */
+/* ps_json.c - `berth ps --json`: prints berth.ps/1. */
 #include <berth/format.h>
 #include <berth/jsonw.h>
 

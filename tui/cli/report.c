@@ -1,4 +1,4 @@
-/* report.c - `berth report`: gathers what happened; report_page.c draws it. */
+/* report.c - `berth report`: gathers the data; report_page.c prints the page. */
 #include "cli/report.h"
 
 #include <limits.h>

@@ -1,6 +1,5 @@
 /*
- * report.h - what happened in a time, gathered from the audit log, the journals of agents that are up and the ends of
- * their egress, for one page.
+ * report.h - the data of a report: from the audit log, the command logs of running agents and their egress processes.
  *
  * Thread: main.
  */

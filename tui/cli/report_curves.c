@@ -1,6 +1,6 @@
 /*
- * report_curves.c - what each agent used over the time of the report: bars of CPU and memory, from what was recorded
- * (berth/past.h).  A column in which nobody looked is blank.
+ * report_curves.c - draws the recorded CPU and memory usage of each agent (berth/past.h) as bars. A column in which
+ * nobody looked is blank.
  */
 #include "cli/report.h"
 

@@ -1,6 +1,6 @@
 /*
- * report_page.c - the page of `berth report`.  What it looks like stands in configs/report.html; here is what is on it,
- * and where the bars of the time line go.
+ * report_page.c - prints the page of `berth report`. What it looks like stands in configs/report.html; here is what is
+ * on it, and where the bars of the time line go.
  *
  * Most of what is shown was chosen by agents.  It reaches the page through slots of the template alone, which make
  * text of it, and each table is bounded.

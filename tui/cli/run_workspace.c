@@ -1,4 +1,4 @@
-/* run_workspace.c - --workspace [AGENT=]DIR: the workspace of an agent in one of MassGen's runs. */
+/* run_workspace.c - implements --workspace [AGENT=]DIR: the workspace of an agent in one of MassGen's runs. */
 #include <string.h>
 
 #include <berth/mem.h>

@@ -1,4 +1,7 @@
-/* take_branch.c - `berth workspace apply --branch`: into a commit on HEAD and a branch of it, not into files. */
+/*
+ * take_branch.c - `berth workspace apply --branch`: applies files as a commit on a new branch instead of to the
+ * working tree.
+ */
 #include "cli/take_branch.h"
 
 #include <errno.h>

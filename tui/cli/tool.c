@@ -1,4 +1,4 @@
-/* tool.c - `berth tool`: what tools a team file has, and running one in a container of its own. */
+/* tool.c - `berth tool`: lists the tools of a team file, and runs one in its own container. */
 #include <berth/tool.h>
 
 #include <poll.h>

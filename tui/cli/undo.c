@@ -1,4 +1,4 @@
-/* undo.c - `berth undo`: the containers that were removed in the last minutes, and making one anew. */
+/* undo.c - `berth undo`: lists recently removed containers, and recreates one. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* workspace.c - `berth workspace`: what is around each verb; making workspaces, and listing them. */
+/* workspace.c - `berth workspace`: dispatches its verbs; creates and lists workspaces. */
 #include "cli/workspace.h"
 
 #include <stdio.h>

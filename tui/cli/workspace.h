@@ -1,4 +1,4 @@
-/* workspace.h - `berth workspace`: what its verbs share. */
+/* workspace.h - shared by the verbs of `berth workspace`. */
 #ifndef CLI_WORKSPACE_H
 #define CLI_WORKSPACE_H
 

@@ -1,4 +1,4 @@
-/* workspace_apply.c - `berth workspace apply`: files from an agent's workspace into a project. */
+/* workspace_apply.c - `berth workspace apply`: applies files of an agent's workspace to a project. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* workspace_archive.c - `berth workspace archive`, `unarchive`, `archives`: the end of a workspace, and back. */
+/* workspace_archive.c - `berth workspace archive`, `unarchive`, `archives`: archives workspaces and restores them. */
 #include "cli/workspace_archive.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* workspace_archive.h - what `berth workspace archive` and `clean` share. */
+/* workspace_archive.h - shared by `berth workspace archive` and `clean`. */
 #ifndef CLI_WORKSPACE_ARCHIVE_H
 #define CLI_WORKSPACE_ARCHIVE_H
 

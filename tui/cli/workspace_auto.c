@@ -1,4 +1,4 @@
-/* workspace_auto.c - `berth workspace checkpoint --auto`: those that nobody names, and of which the oldest go. */
+/* workspace_auto.c - `berth workspace checkpoint --auto`: creates unnamed checkpoints and deletes the oldest. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>

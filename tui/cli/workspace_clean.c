@@ -1,4 +1,4 @@
-/* workspace_clean.c - `berth workspace clean`: what has been kept long enough, or is named. */
+/* workspace_clean.c - `berth workspace clean`: ends workspaces whose retention has passed, or that are named. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

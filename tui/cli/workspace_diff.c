@@ -1,4 +1,4 @@
-/* workspace_diff.c - `berth workspace diff`: what differs between two workspaces, checkpoints or archives. */
+/* workspace_diff.c - `berth workspace diff`: compares two workspaces, checkpoints or archives. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

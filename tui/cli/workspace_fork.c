@@ -1,4 +1,4 @@
-/* workspace_fork.c - `berth workspace fork`: new tasks that begin with what a workspace holds. */
+/* workspace_fork.c - `berth workspace fork`: creates tasks that begin with the contents of a workspace. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* workspace_hand_over.c - `berth workspace hand-over`: files of a task for another one, which may read them. */
+/* workspace_hand_over.c - `berth workspace hand-over`: gives another task read access to files of a task. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* workspace_limit.c - `berth workspace limit` and `keep`: setting and enforcing limits. */
+/* workspace_limit.c - `berth workspace limit` and `keep`: sets and enforces limits. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>

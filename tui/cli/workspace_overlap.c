@@ -1,4 +1,4 @@
-/* workspace_overlap.c - `berth workspace overlap`: what several workspaces changed since their common start. */
+/* workspace_overlap.c - `berth workspace overlap`: shows what several workspaces changed since their common start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

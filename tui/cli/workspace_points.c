@@ -1,4 +1,4 @@
-/* workspace_points.c - `berth workspace checkpoint` and `restore`. */
+/* workspace_points.c - `berth workspace checkpoint` and `restore`: creates and restores checkpoints. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* workspace_results.c - `berth workspace put-result`, `results` and `drop-result`: what tasks found. */
+/*
+ * workspace_results.c - `berth workspace put-result`, `results` and `drop-result`: saves, prints and deletes results
+ * of tasks.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* workspace_share.c - `berth workspace share` and `shared`: what every task may read, version by version. */
+/* workspace_share.c - `berth workspace share` and `shared`: manages versions of the files that every task may read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

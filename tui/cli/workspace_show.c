@@ -1,4 +1,4 @@
-/* workspace_show.c - `berth workspace show` and `usage`: what is known of a workspace, how much is in all. */
+/* workspace_show.c - `berth workspace show` and `usage`: prints the details and the usage of workspaces. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

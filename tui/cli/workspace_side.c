@@ -1,4 +1,4 @@
-/* workspace_side.c - what a workspace holds, or a checkpoint of it held: one side of a comparison. */
+/* workspace_side.c - opens a workspace or a checkpoint of it as one side of a comparison. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

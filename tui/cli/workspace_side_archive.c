@@ -1,4 +1,4 @@
-/* workspace_side_archive.c - an archive as one side of a comparison; nothing is unpacked. */
+/* workspace_side_archive.c - opens an archive as one side of a comparison, without unpacking it. */
 #include <stdio.h>
 #include <unistd.h>
 

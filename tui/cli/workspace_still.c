@@ -1,4 +1,4 @@
-/* workspace_still.c - `berth workspace thaw`, and how containers stand still while their workspace is read or written. */
+/* workspace_still.c - `berth workspace thaw`, and freezing containers while their workspace is read or written. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* workspace_verify.c - `berth workspace verify`: what is stored against the hashes that it was stored with. */
+/* workspace_verify.c - `berth workspace verify`: verifies stored data against its hashes. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * berth_egress.c - berth-egress: the end of one agent's egress, started by `berth up`.
+ * berth_egress.c - berth-egress: the egress process of one agent, started by `berth up`.
  *
  * berth-egress NAME RULES LISTENERS, or berth-egress ports NAME for what `berth port open` opens, with the descriptors of egress/egress.h open.  It gives up all else before it reads a byte of the
  * agent's, and ends with the agent's container.

@@ -1,4 +1,4 @@
-/* berth_git.c - berth-git: reads the git repository in its working directory, shut in there (berth/repo.h). */
+/* berth_git.c - berth-git: reads the git repository in its working directory, sandboxed (berth/repo.h). */
 #include <berth/repo.h>
 
 int main(int argc, char **argv)

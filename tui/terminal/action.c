@@ -1,4 +1,4 @@
-/* action.c - the list of actions as a table, and the names of the places where they exist. */
+/* action.c - builds the table of actions, and names the contexts in which they are available. */
 #include "terminal/action.h"
 
 #include <string.h>

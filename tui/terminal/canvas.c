@@ -1,4 +1,4 @@
-/* canvas.c - drawing text into a grid of cells. */
+/* canvas.c - draws text into a grid of cells. */
 #include "terminal/canvas.h"
 
 #include <stdio.h>

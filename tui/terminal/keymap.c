@@ -1,4 +1,4 @@
-/* keymap.c - reading keys, binding them, and saying where two bindings meet. */
+/* keymap.c - parses keys, binds them and reports conflicting bindings. */
 #include "terminal/keymap.h"
 
 #include <ctype.h>

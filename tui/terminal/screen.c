@@ -1,4 +1,4 @@
-/* screen.c - the terminal: detects its abilities, paints changes, restores it. */
+/* screen.c - owns the terminal: detects its abilities, paints changes, restores it. */
 #include "terminal/screen.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * terminal.h - the public header of this module: what is drawn on, in which colours, and what keys mean.
+ * terminal.h - the public header of this module: canvas, themes, actions and keys.
  *
  * Every view draws and answers keys, so it is entered as a whole.  Headers that are not named here are the module's own.
  */

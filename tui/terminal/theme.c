@@ -1,4 +1,4 @@
-/* theme.c - reading themes, and colours as less able terminals can show them. */
+/* theme.c - loads themes, and maps colours to what the terminal can show. */
 #include "terminal/theme.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* tty.c - signals of a terminal program, and restoring the terminal from any of them. */
+/* tty.c - handles the signals of a terminal program, and restores the terminal from any of them. */
 #include "terminal/tty.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* calls.c - the calls of tools that agents make of `berth mcp`, as they happen; one in full. */
+/* calls.c - shows the tool calls of agents that use `berth mcp`, and one call in detail. */
 #include "views/calls.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* events.c - what happened on the engine: the last 10,000 events, followed, filtered. */
+/* events.c - shows the last 10,000 events of the engine, followed and filtered. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* help_page.c - the keys of a view, from the one table of actions, and what its signs mean. */
+/* help_page.c - shows the keys of a view, from the table of actions, and the meaning of its signs. */
 #include <stdio.h>
 #include <string.h>
 

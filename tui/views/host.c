@@ -1,4 +1,4 @@
-/* host.c - the engine, the machine under it, and what berth itself costs. */
+/* host.c - shows the engine, its machine, and the resources that berth itself uses. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* ink.c - select graphic rendition, as logs use it. */
+/* ink.c - parses SGR colour sequences in log lines. */
 #include "views/ink.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * ink.h - colours that a text from outside asks for (ECMA-48 SGR), and nothing else of what it asks for.
+ * ink.h - interprets colours in text from outside (ECMA-48 SGR), and drops all other sequences.
  *
  * Foreground, background, bold, dim, italic, underline and reverse; hidden text, blinking and fonts are left
  * out.  What cannot be read on the theme's background is not drawn so (terminal/theme.h).

@@ -1,4 +1,4 @@
-/* journal.c - what an agent ran, and what each command printed: a list, and one output in full. */
+/* journal.c - shows the commands of an agent, and the output of one. */
 #include "views/journal.h"
 
 #include <stdio.h>

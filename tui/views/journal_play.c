@@ -1,4 +1,4 @@
-/* journal_play.c - the clock of a command's output that is played again. */
+/* journal_play.c - keeps the clock of a command's output that is played back. */
 #include "views/journal_play.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * journal_play.h - what a command printed, played as it came: how much of it is there by now.
+ * journal_play.h - plays back a command's output: how much of it is visible at a time.
  *
  * Thread: main.
  */

@@ -1,4 +1,4 @@
-/* limits.c - a line such as memory=512m cpus=1.5 pids=100 becomes `berth limit`. */
+/* limits.c - turns a line such as memory=512m cpus=1.5 pids=100 into `berth limit`. */
 #include "views/limits.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* list.c - the tabs, in the order of their numbers, and the pages that open by a word. */
+/* list.c - lists the tabs, in the order of their numbers, and the pages that are opened by name. */
 #include "views/list.h"
 
 #define NO_TAB(...)

@@ -1,4 +1,4 @@
-/* moment.c - when numbers begin to be old. */
+/* moment.c - decides when numbers count as old. */
 #include "views/moment.h"
 
 #include "app/app.h"

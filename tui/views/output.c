@@ -1,4 +1,4 @@
-/* output.c - what a command of berth prints, as it comes; a hit of a search leads to its line. */
+/* output.c - shows the output of a berth command as it arrives; a search hit opens its line. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* page.c - scrolling a page of lines. */
+/* page.c - scrolls a page of lines. */
 #include "views/page.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* past_view.c - what a container used over hours and days, and what happened to it, with a cursor in time. */
+/* past_view.c - shows a container's usage and events over hours and days, with a cursor in time. */
 #include "views/past_view.h"
 
 #include <limits.h>

@@ -1,4 +1,4 @@
-/* pattern.c - plain and regular searches in bounded text. */
+/* pattern.c - searches bounded text, plainly or by a regular expression. */
 #include "views/pattern.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /*
- * pattern.h - what a person typed to find something: one compiled regular expression.
+ * pattern.h - a search pattern that was typed, compiled to a regular expression.
  *
  * Of berth's one dialect (berth/regex.h); small letters match capitals too until the pattern has a capital of its own
  * (as in less); a leading ! inverts.  A pattern without special characters is searched as plain

@@ -1,4 +1,4 @@
-/* pen.c - a scrolled page of facts. */
+/* pen.c - writes paragraphs, tables and charts to a scrolled page. */
 #include "views/pen.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* signals.c - a signal's name becomes `berth kill`. */
+/* signals.c - turns a signal's name into `berth kill`. */
 #include "views/signals.h"
 
 #include <stdio.h>

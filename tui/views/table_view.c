@@ -1,4 +1,4 @@
-/* table_view.c - what every view does that is a table. */
+/* table_view.c - implements what all views with a table share. */
 #include "views/table_view.h"
 
 void table_view_wheel(struct view *v, int lines)

@@ -1,6 +1,5 @@
 /*
- * table_view.h - what every view does that is a table: members of struct view_ops, for a state that begins with its
- * struct table.
+ * table_view.h - members of struct view_ops for views whose state begins with a struct table.
  *
  * Thread: main.
  */

@@ -1,4 +1,4 @@
-/* wrap.c - cutting text by columns. */
+/* wrap.c - wraps text at a width in columns. */
 #include "views/wrap.h"
 
 #include <berth/text.h>

@@ -1,4 +1,4 @@
-/* dialog.c - the one dialog: what, where, which ones, what is kept, and a way out. */
+/* dialog.c - draws the confirmation dialog and handles its keys. */
 #include "dialog.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* idset.c - identities in an open-addressing table. */
+/* idset.c - keeps identities in an open-addressing hash table. */
 #include "idset.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* meter.c - bars, sparklines and charts from block and braille characters. */
+/* meter.c - draws bars, sparklines and charts with block and braille characters. */
 #include "meter.h"
 
 #include <math.h>

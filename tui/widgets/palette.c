@@ -1,4 +1,4 @@
-/* palette.c - finding an action by a few of its letters. */
+/* palette.c - finds an action by a few of its letters. */
 #include "palette.h"
 
 #include <ctype.h>

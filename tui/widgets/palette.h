@@ -1,6 +1,6 @@
 /*
- * palette.h - every action by name (`:`): fuzzy, with its key beside it; also views, themes and a
- * few words (`:ro`, `:quit`, `:theme NAME`, `:jobs`).
+ * palette.h - the command palette (`:`): fuzzy search over all actions with their keys, views, themes and a few words
+ * (`:ro`, `:quit`, `:theme NAME`, `:jobs`).
  *
  * Thread: main.
  */

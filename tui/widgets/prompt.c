@@ -1,4 +1,4 @@
-/* prompt.c - editing one line. */
+/* prompt.c - edits one line of text. */
 #include "prompt.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* table.c - keeping rows: order, filter, folds, marks, and the cursor on its identity. */
+/* table.c - keeps the rows of a table: order, filter, folds, marks, cursor. */
 #include "table.h"
 
 #include <stdarg.h>

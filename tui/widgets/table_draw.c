@@ -1,4 +1,4 @@
-/* table_draw.c - a table on the canvas: fitting columns, heads, rows, the columns dialog. */
+/* table_draw.c - draws a table: columns fitted to the width, heads, rows, the columns dialog. */
 #include "table_draw.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * widgets.h - the public header of this module: what draws on a canvas and knows no view.
+ * widgets.h - the public header of this module: widgets that draw on a canvas and do not depend on a view.
  *
  * Headers that are not named here are the module's own.
  */

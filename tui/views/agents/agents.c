@@ -1,4 +1,4 @@
-/* agents.c - one row per agent, its tools and helpers below it, and what was asked against what is. */
+/* agents.c - shows one row per agent, with its tools and helpers below it. */
 #include "views/agents/agents.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
- * agents.h - what the files of the Agents view share: rows, columns, the detail, the acts.
- */
+/* agents.h - shared by the files of the Agents view: rows, columns, the detail pane, operations. */
 #ifndef AGENTS_AGENTS_H
 #define AGENTS_AGENTS_H
 

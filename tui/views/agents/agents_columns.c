@@ -1,4 +1,4 @@
-/* agents_columns.c - the columns of the Agents view, as a table. */
+/* agents_columns.c - lists the columns of the Agents view. */
 #include "views/agents/agents.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* agents_detail.c - one agent in full: what it does, what it was asked to be, and what it is. */
+/* agents_detail.c - draws the details of one agent: what it does, what was requested, what is in force. */
 #include "views/agents/agents.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* agents_ports.c - ports of an agent on this machine's loopback: opened, closed and listed from its row. */
+/* agents_ports.c - opens, closes and lists an agent's ports on this machine's loopback, from its row. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * audit.c - what was done: newest first and following, filtered, in detail, and whether the record of
- * it is still what was written.
- */
+/* audit.c - shows the audit log, newest first: followed, filtered, in detail, with its verification state. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* audit.h - what other views ask of the audit view. */
+/* audit.h - opens the audit view from other views. */
 #ifndef AUDIT_AUDIT_H
 #define AUDIT_AUDIT_H
 

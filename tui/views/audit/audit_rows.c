@@ -1,4 +1,4 @@
-/* audit_rows.c - loading records for the audit view, in small steps. */
+/* audit_rows.c - loads records for the audit view, in small steps. */
 #include "views/audit/audit_rows.h"
 
 #include <stdio.h>

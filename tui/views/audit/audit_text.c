@@ -1,4 +1,4 @@
-/* audit_text.c - records and verdicts in words. */
+/* audit_text.c - describes records and verdicts in words. */
 #include "views/audit/audit_text.h"
 
 #include <inttypes.h>

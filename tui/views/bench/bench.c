@@ -1,6 +1,5 @@
 /*
- * bench.c - benchmarks: choose suites, watch them run, see what they gave against targets, the version
- * before and the trend.
+ * bench.c - shows benchmarks: choosing suites, progress, results against targets, the previous version and the trend.
  *
  * They run in a process of their own (bench_start.c), also when this console ends; its job is on the board
  * like any other, and what it measures comes line by line (bench_live.c).  What disturbs it is said: other

@@ -1,6 +1,4 @@
-/*
- * bench_draw.c - the detail of a case: all arms over one axis, so that what is faster stands further left.
- */
+/* bench_draw.c - draws the detail of a case: all arms over one axis, the fastest furthest left. */
 #include "views/bench/bench_draw.h"
 
 #include <math.h>

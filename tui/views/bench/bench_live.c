@@ -1,4 +1,4 @@
-/* bench_live.c - reading the lines of a run, whatever state the file is in. */
+/* bench_live.c - parses the lines of a run, even of a damaged file. */
 #include "views/bench/bench_live.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /*
- * bench_live.h - a run of benchmarks as the console sees it: the lines that `berth bench run --follow`
- * writes (bench/live.h), as they come; who reads them is bench_start.c.
+ * bench_live.h - a run of benchmarks as `berth bench run --follow` reports it (bench/live.h); bench_start.c reads the
+ * file.
  *
  * The file is another process's: lines are bounded, numbers checked, texts neutralised on the canvas; what
  * does not fit the form is skipped.

@@ -1,4 +1,4 @@
-/* bench_rows.c - the list of the Bench view: suites, the cases of the run below them, their columns. */
+/* bench_rows.c - builds the list of the Bench view: suites, with the cases of the run below them. */
 #include "views/bench/bench_rows.h"
 
 #include <stdio.h>

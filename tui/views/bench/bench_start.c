@@ -1,4 +1,4 @@
-/* bench_start.c - spawning, what is left of it, and the files around it; on a worker. */
+/* bench_start.c - starts `berth bench run` on a worker, and reads its files. */
 #include "views/bench/bench_start.h"
 
 #include <dirent.h>

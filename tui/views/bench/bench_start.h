@@ -1,6 +1,6 @@
 /*
- * bench_start.h - what the Bench view has a worker do (view_work.h): start `berth bench run` as a process of its own,
- * read the file that it tells its progress to, and look for suite files.
+ * bench_start.h - work of the Bench view for a worker (view_work.h): start `berth bench run`, read its progress file,
+ * find suite files.
  *
  * Thread: main, but for what is away.
  */

@@ -1,6 +1,5 @@
 /*
- * clean.c - clean-up: the plan, frozen, with what would go and why, what is kept and why, and how far
- * its execution is.
+ * clean.c - shows a clean-up plan: what would be removed and why, what is kept and why, and the progress.
  *
  * The plan shown stands still until a new one is asked for; its marks are the table's.  While it is
  * carried out the rows show how each item ends.

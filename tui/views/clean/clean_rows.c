@@ -1,4 +1,4 @@
-/* clean_rows.c - the columns of a clean-up plan, and one item in full. */
+/* clean_rows.c - defines the columns of a clean-up plan, and draws one item in detail. */
 #include "views/clean/clean_rows.h"
 
 #include <stdio.h>

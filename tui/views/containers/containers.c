@@ -1,4 +1,4 @@
-/* containers.c - one row per container, grouped by agent or project, and the detail below. */
+/* containers.c - shows one row per container, grouped by agent or project, and the detail pane below. */
 #include "views/containers/containers.h"
 
 #include <stdio.h>

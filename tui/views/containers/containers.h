@@ -1,6 +1,4 @@
-/*
- * containers.h - what the files of the Containers view share: rows, columns, what is chosen.
- */
+/* containers.h - shared by the files of the Containers view: rows, columns, selection. */
 #ifndef CONTAINERS_CONTAINERS_H
 #define CONTAINERS_CONTAINERS_H
 

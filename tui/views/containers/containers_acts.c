@@ -1,4 +1,4 @@
-/* containers_acts.c - what can be done to containers from their view, by the state they are in. */
+/* containers_acts.c - starts operations on containers, depending on their state. */
 #include "views/containers/containers.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* containers_columns.c - the columns of the Containers view, as a table. */
+/* containers_columns.c - lists the columns of the Containers view. */
 #include "views/agents/agents.h"
 
 #include <math.h>

@@ -1,4 +1,7 @@
-/* containers_state.c - the state of a container as a sign, as words, and whether it has numbers of now. */
+/*
+ * containers_state.c - formats the state of a container as a sign and as words, and tells whether its numbers are
+ * current.
+ */
 #include "views/containers/containers.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* detail.c - the detail pane of a container. */
+/* detail.c - draws the detail pane of a container. */
 #include "views/containers/detail.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /*
- * holdings.c - Images, Volumes and Networks: what the engine holds, who uses it, and removing it by a plan.
+ * holdings.c - shows Images, Volumes and Networks: what the engine holds, who uses it, removal by a plan.
  *
  * The engine is asked while the view is on screen: when it opens, and again after an event that can have changed the
  * list.  Sizes take the engine a while, so they come behind the list, and stay until `r`, or something new needs them.

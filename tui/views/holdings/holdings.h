@@ -1,6 +1,6 @@
 /*
- * holdings.h - what the files of the views Images, Volumes and Networks share: holdings.c (the views), holdings_columns.c
- * (their columns), holdings_page.c (one of them in full).
+ * holdings.h - shared by the files of the views Images, Volumes and Networks: holdings.c (the views),
+ * holdings_columns.c, holdings_page.c (details).
  *
  * Thread: main.
  */

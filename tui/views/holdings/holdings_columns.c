@@ -1,4 +1,4 @@
-/* holdings_columns.c - the columns of Images, Volumes and Networks. */
+/* holdings_columns.c - lists the columns of Images, Volumes and Networks. */
 #include "views/holdings/holdings.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* holdings_page.c - one image, volume or network in full: who uses it, where it is, what it is made of. */
+/* holdings_page.c - draws the details of one image, volume or network. */
 #include "views/holdings/holdings.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* inspect.c - what the engine knows of one container: its JSON, folded, searched, copied. */
+/* inspect.c - shows the engine's JSON of one container: folded, searched, copied. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

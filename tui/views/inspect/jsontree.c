@@ -1,4 +1,4 @@
-/* jsontree.c - reading JSON into a foldable tree, tolerantly and within bounds. */
+/* jsontree.c - parses JSON into a foldable tree, tolerantly and within bounds. */
 #include "views/inspect/jsontree.h"
 
 #include <stdlib.h>

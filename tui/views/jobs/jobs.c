@@ -1,5 +1,4 @@
-/* jobs.c - everything that takes long, in all berth processes: progress, rate, time left, cancel.
- */
+/* jobs.c - shows the jobs of all berth processes: progress, rate, time left, cancel. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* jobs_total.c - all jobs in one line. */
+/* jobs_total.c - summarises all jobs in one line. */
 #include "views/jobs/jobs_total.h"
 
 #include <stdio.h>

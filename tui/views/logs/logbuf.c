@@ -1,4 +1,4 @@
-/* logbuf.c - a bounded ring of log lines in the order of their time stamps. */
+/* logbuf.c - keeps log lines in a bounded ring, in the order of their time stamps. */
 #include "views/logs/logbuf.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* logs.c - the logs of one or several containers, merged, followed, searched. */
+/* logs.c - shows the logs of one or several containers, merged, followed, searched. */
 #include "views/logs/logs.h"
 
 #include <stdio.h>

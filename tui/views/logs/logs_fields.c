@@ -1,5 +1,5 @@
 /*
- * logs_fields.c - log lines of JSON in columns.
+ * logs_fields.c - shows log lines that are JSON in columns.
  *
  * Programs name these members as they like; the names here are those of the usual libraries (zap, logrus, pino, bunyan,
  * structlog, slog, log4j, journald).  Strings are decoded, so what JSON hides as \u001b comes out here: all is

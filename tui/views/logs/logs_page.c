@@ -1,4 +1,4 @@
-/* logs_page.c - the page of the Logs view. */
+/* logs_page.c - draws the page of the Logs view. */
 #include "views/logs/logs_page.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
- * logs_page.h - the page of the Logs view: what it shows, where in the text it is, how it looks.
- */
+/* logs_page.h - the page of the Logs view: content, position, appearance. */
 #ifndef LOGS_PAGE_H
 #define LOGS_PAGE_H
 

@@ -1,6 +1,5 @@
 /*
- * network.c - what agents ask to reach: one queue over all of them, decided by a key; below it each agent, and the rules
- * and connections of the one under the cursor.
+ * network.c - shows the requests of all agents to reach a target in one queue, and each agent's rules and connections.
  *
  * A wrong key opens a door, so a row takes none before it was seen for half a second, and rows that go leave their place
  * to nobody until the cursor moves.

@@ -1,4 +1,4 @@
-/* network.h - what the files of the Network view share: network.c (the view), network_rows.c (its rows and columns). */
+/* network.h - shared by the files of the Network view: network.c (the view), network_rows.c (its rows and columns). */
 #ifndef VIEWS_NETWORK_NETWORK_H
 #define VIEWS_NETWORK_NETWORK_H
 

@@ -1,4 +1,4 @@
-/* network_rows.c - rows and columns of the Network view. */
+/* network_rows.c - builds the rows and columns of the Network view. */
 #include "views/network/network.h"
 
 #include <stdio.h>

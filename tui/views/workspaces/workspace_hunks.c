@@ -1,5 +1,6 @@
 /*
- * workspace_hunks.c - what would be taken from a workspace into a project, hunk by hunk; the marked ones are taken.
+ * workspace_hunks.c - shows what would be applied from a workspace to a project, hunk by hunk, and applies the marked
+ * hunks.
  *
  * The text is what `berth workspace apply --dry-run --patch` prints: a line "plan ID", for each hunk a line "hunk N of M
  * FATE PATH", behind it lines that begin as those of a diff do, and at the end a line for each file, which begins with

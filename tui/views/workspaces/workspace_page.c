@@ -1,4 +1,4 @@
-/* workspace_page.c - one workspace in full, and its checkpoints: compared, restored, dropped. */
+/* workspace_page.c - shows the details of one workspace and its checkpoints: compare, restore, drop. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

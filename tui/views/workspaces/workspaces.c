@@ -1,5 +1,5 @@
 /*
- * workspaces.c - the workspaces by kind: how much is in them, who holds them, how they ended, their checkpoints.
+ * workspaces.c - shows the workspaces by kind: usage, holders, status, checkpoints.
  *
  * While it is on screen it asks every two seconds whether anything changed, which costs the backend a
  * few calls; hidden, nothing.  Sizes are those counted last: a job counts what is old when the view

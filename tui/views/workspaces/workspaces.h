@@ -1,5 +1,5 @@
 /*
- * workspaces.h - what the files of the Workspaces view share.
+ * workspaces.h - shared by the files of the Workspaces view.
  *
  * Thread: main.
  */

@@ -1,4 +1,4 @@
-/* workspaces_acts.c - what is done to a workspace: commands of berth, each a process of its own. */
+/* workspaces_acts.c - runs berth commands on workspaces, each as a child process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

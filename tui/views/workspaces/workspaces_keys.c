@@ -1,4 +1,4 @@
-/* workspaces_keys.c - what the keys of the Workspaces view do to the row under the cursor, or to those marked. */
+/* workspaces_keys.c - handles the keys of the Workspaces view, for the row under the cursor or the marked ones. */
 #include "views/workspaces/workspaces.h"
 
 #include <stdio.h>

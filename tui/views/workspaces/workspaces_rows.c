@@ -1,4 +1,4 @@
-/* workspaces_rows.c - the columns of the Workspaces view, and who holds which workspace. */
+/* workspaces_rows.c - builds the rows of the Workspaces view, with the containers that hold each workspace. */
 #include "views/workspaces/workspaces_rows.h"
 
 #include <stdio.h>

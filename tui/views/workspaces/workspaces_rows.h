@@ -1,5 +1,5 @@
 /*
- * workspaces_rows.h - the rows of the Workspaces view, and who holds which.
+ * workspaces_rows.h - the rows of the Workspaces view, with the containers that hold each.
  *
  * Thread: main.
  */
