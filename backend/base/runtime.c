@@ -1,4 +1,5 @@
 /* runtime.c - finds berth's directories and checks that no other user can write there. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -161,6 +162,49 @@ int state_dir(char *buf, size_t cap, struct err *e)
 		make_path_parents(buf, e) < 0)
 		return -1;
 	return make_own_dir(buf, 022, e) < 0 ? -1 : hold_dir(held.state, buf);
+}
+
+/* Of what is opened by `chmod -R` or restored from a backup each verb would meet another part. */
+static int refuse_state(const char *dir, const char *what, const struct stat *st, struct err *e)
+{
+	if (st->st_uid != geteuid())
+		return err_set(e, ERR_REFUSED,
+			"%s%s belongs to user %u, not to user %u: run find %s -maxdepth 2 -exec chown -h %u {} +",
+			dir, what, (unsigned)st->st_uid, (unsigned)geteuid(), dir,
+			(unsigned)geteuid());
+	return err_set(e, ERR_REFUSED,
+		"%s%s is accessible to other users (mode %04o): run find %s -maxdepth 2 ! -type l -exec chmod go= {} +",
+		dir, what, (unsigned)(st->st_mode & 07777), dir);
+}
+
+int state_check(struct err *e)
+{
+	char dir[PATH_MAX / 2], what[NAME_MAX + 2];
+	const struct dirent *d;
+	struct stat st;
+	DIR *all;
+	int rc = 0;
+
+	if (home_based(dir, sizeof dir, "XDG_STATE_HOME", ".local/state", NULL) < 0)
+		return 0;
+	all = opendir(dir);
+	if (!all || fstat(dirfd(all), &st) < 0)
+		st = (struct stat){.st_uid = geteuid()}; /* who needs it says what is wrong */
+	if (st.st_uid != geteuid() || st.st_mode & 022)
+		rc = refuse_state(dir, "", &st, e);
+	while (!rc && all && (d = readdir(all))) {
+		snprintf(what, sizeof what, "/%s", d->d_name);
+		if (*d->d_name != '.' &&
+			!fstatat(dirfd(all), d->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+			S_ISDIR(st.st_mode) && (st.st_uid != geteuid() || st.st_mode & 077))
+			rc = refuse_state(dir, what, &st, e);
+	}
+	if (!rc && all && !fstatat(dirfd(all), "audit/key", &st, AT_SYMLINK_NOFOLLOW) &&
+		(st.st_uid != geteuid() || st.st_mode & 077))
+		rc = refuse_state(dir, "/audit/key", &st, e);
+	if (all)
+		closedir(all);
+	return rc;
 }
 
 int data_dir_path(char *buf, size_t cap, struct err *e)

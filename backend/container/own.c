@@ -250,27 +250,27 @@ bool session_elsewhere(const char *name, const char *agent, const char *id, cons
 }
 
 /* An OFD lock goes with its holder, however that ends. */
-static int lock_records(const char *file, int cmd, struct flock *lock)
+static int lock_records(const char *file, int cmd, struct flock *lock, struct err *e)
 {
 	char path[PATH_MAX];
 	AUTO_CLOSE int fd = -1;
 
-	if (session_path(file, path, NULL))
+	if (session_path(file, path, e))
 		return -1;
 	path[strlen(path) - strlen(".session")] = '\0';
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return -1;
+		return err_sys(e, errno, "cannot open the lock %s", path);
 	while (fcntl(fd, cmd, lock) < 0)
 		if (errno != EINTR)
-			return -1;
+			return err_sys(e, errno, "cannot lock %s", path);
 	return steal_fd(&fd);
 }
 
-static int making_lock(int cmd, short type, struct flock *ret)
+static int making_lock(int cmd, short type, struct flock *ret, struct err *e)
 {
 	*ret = (struct flock){.l_type = type, .l_whence = SEEK_SET};
-	return lock_records("making", cmd, ret);
+	return lock_records("making", cmd, ret, e);
 }
 
 int session_hold(const char *name, struct err *e)
@@ -278,25 +278,26 @@ int session_hold(const char *name, struct err *e)
 	/* That two names meet costs them only time. */
 	struct flock lock = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = hash_short(name), .l_len = 1};
-	int fd = lock_records("names", F_OFD_SETLK, &lock);
-	if (fd < 0 && (errno == EAGAIN || errno == EACCES))
+	struct err why = ERR_INIT;
+	int fd = lock_records("names", F_OFD_SETLK, &lock, &why);
+
+	if (fd < 0 && why.kind == ERR_SYS && why.sys == EAGAIN)
 		return err_set(e, ERR_CONFLICT,
 			"another berth is bringing %s up or taking it down right now", name);
-	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session record of %s", name);
+	return fd >= 0 ? fd : err_copy(e, &why);
 }
 
 int sessions_enter(struct err *e)
 {
 	struct flock lock;
-	int fd = making_lock(F_OFD_SETLKW, F_RDLCK, &lock);
 
-	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock the session records");
+	return making_lock(F_OFD_SETLKW, F_RDLCK, &lock, e);
 }
 
 bool sessions_making(void)
 {
 	struct flock lock;
-	AUTO_CLOSE int fd = making_lock(F_OFD_GETLK, F_WRLCK, &lock);
+	AUTO_CLOSE int fd = making_lock(F_OFD_GETLK, F_WRLCK, &lock, NULL);
 
 	return fd >= 0 && lock.l_type == F_RDLCK;
 }
@@ -305,7 +306,7 @@ int sessions_exclude(void)
 {
 	struct flock lock;
 
-	return making_lock(F_OFD_SETLK, F_WRLCK, &lock);
+	return making_lock(F_OFD_SETLK, F_WRLCK, &lock, NULL);
 }
 
 static void first_line(const char *path, char *out, size_t cap)

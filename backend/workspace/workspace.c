@@ -190,10 +190,14 @@ static int open_tree(struct workspaces *w, struct err *e)
 	w->fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (w->fd < 0 || fstat(w->fd, &st) < 0)
 		return err_sys(e, errno, "cannot open the folder of workspaces %.400s", w->dir);
-	if (st.st_uid != geteuid() || st.st_mode & 0077)
+	if (st.st_uid != geteuid())
 		return err_set(e, ERR_REFUSED,
-			"the folder of workspaces %.400s is accessible to other users: it must be yours, with mode 0700",
-			w->dir);
+			"the folder of workspaces %.300s belongs to user %u, not to user %u",
+			w->dir, (unsigned)st.st_uid, (unsigned)geteuid());
+	if (st.st_mode & 0077)
+		return err_set(e, ERR_REFUSED,
+			"the folder of workspaces %.200s is accessible to other users (mode %04o): run chmod 700 %.200s",
+			w->dir, (unsigned)(st.st_mode & 07777), w->dir);
 	w->device = st.st_dev;
 	return 0;
 }

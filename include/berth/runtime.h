@@ -27,6 +27,9 @@
 
 int runtime_dir(char *buf, size_t cap, struct err *e);
 int state_dir(char *buf, size_t cap, struct err *e);
+/* The state directory, its folders and the log's key, as far as they are there, belong to this user alone.  ERR_REFUSED: the
+ * sentence has the first that does not, its mode or owner, and the command that puts all of it right. */
+int state_check(struct err *e);
 int data_dir(char *buf, size_t cap, struct err *e);
 int data_dir_path(char *buf, size_t cap, struct err *e); /* where it is, or would be; not made */
 int config_dir(char *buf, size_t cap, struct err *e);

@@ -400,7 +400,8 @@ static const struct cli_option config_check_options[] = {
 };
 
 static const struct cli_command config_verbs[] = {
-	{"check", "FILE", 1, 1, CORE(cli_config_check), .help = "check a configuration file",
+	{"check", "FILE", 1, 1, CORE(cli_config_check), .needs = ANY_STATE,
+		.help = "check a configuration file",
 		.about =
 			"The file can be settings (berth.yaml), a theme, a benchmark suite, or a team file of berth "
 			"or MassGen; its keys decide which.  Every error is printed with file, line and column, what "
@@ -536,7 +537,7 @@ static const struct cli_command commands[] = {
 			"running.  Changes in its own file system and its removed anonymous volumes are "
 			"lost.  Agents are recreated by `berth up`.",
 		.options = undo_options, .schema = "berth.undo/1"},
-	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE,
+	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE | ANY_STATE,
 		.help = "check the system and show how to fix problems",
 		.about = "Exits with 1 if a requirement of berth is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
@@ -670,7 +671,7 @@ static const struct cli_command commands[] = {
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
 		.help = "print completions of the last word, for shells"},
 	{"names", "containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks",
-		1, 1, CORE(cli_names), .needs = TAKES_TEAM,
+		1, 1, CORE(cli_names), .needs = TAKES_TEAM | ANY_STATE,
 		.help = "print the names known on this machine", .words = name_kinds},
 	{"help", "[COMMAND|PAGE]", 0, 2, BERTH(cli_help_for),
 		.help = "show help for a command, or a page of the manual"},

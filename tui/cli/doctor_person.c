@@ -106,8 +106,13 @@ static void runtime_place(const struct patient *p, struct answer *a)
 
 static void state_place(const struct patient *p, struct answer *a)
 {
+	struct err e = ERR_INIT;
+
 	(void)p;
-	check_directory(state_dir, MISSING, a);
+	if (state_check(&e) == 0)
+		check_directory(state_dir, MISSING, a);
+	else
+		answer(a, MISSING, "Run the command that the message names.", "%s", e.msg);
 }
 
 /* Written and read back, as far as that goes without a record of something that was not done. */

@@ -38,6 +38,8 @@ static int run_command(const struct cli *c, struct err *e)
 			"`berth %s` is not part of this program: reinstall berth.", path);
 	if (cli_value(c, "team") && !(k->needs & TAKES_TEAM))
 		return err_set(e, ERR_USAGE, "berth %s does not take a team file (-c FILE).", path);
+	if (!(k->needs & ANY_STATE) && state_check(e) < 0)
+		return -1;
 	if (k->needs & NEEDS_ENGINE)
 		runtime_on_wait(cli_progress_wait);
 	if (!(k->needs & NEEDS_SETTINGS))
