@@ -38,6 +38,26 @@ size 40 12
 expect ${shown%:*} $(printf %-10.10s "$(id -un)") file.scan
 END
 
+# An intent and its outcome are two records and one row; one without an outcome is a row.
+"$BERTH" audit list --json --act file.scan | grep -c "file.scan" >records
+[ "$(<records)" = 2 ] || { echo "not ok a scan has two records: $(<records)"; bad=1; }
+look 'an intent and its outcome are one row' <<'END'
+key 6
+wait file.scan
+refuse intent
+key /
+type act=file.scan
+key Enter
+wait filter: act=file.scan  1
+refuse intent
+key Enter
+expect outcome of
+key Esc Esc /
+type act=file.scan outcome=none
+key Enter
+wait intent
+END
+
 look 'checkpoints are rows when they are asked for' <<'END'
 key 6
 wait file.scan

@@ -105,6 +105,10 @@ static void audit_event(struct view *v, const struct event *e)
 		return;
 	if (audit_rows_take(&s->rows, l, rows_wanted(s)))
 		step_records(v);
+	if (!s->follow) {
+		s->cursor_seq = audit_rows_moved(&s->rows, s->cursor_seq);
+		s->top_seq = audit_rows_moved(&s->rows, s->top_seq);
+	}
 	app_dirty(v->app);
 }
 

@@ -218,6 +218,7 @@ void audit_rows_release(struct audit_rows *r)
 	arena_release(&r->mem);
 	free(r->older);
 	free(r->fresh);
+	free(r->awaited);
 }
 
 struct view_work *audit_rows_ask(struct audit_rows *r, size_t want)
@@ -244,19 +245,76 @@ struct view_work *audit_rows_ask(struct audit_rows *r, size_t want)
 
 static void forget_rows(struct audit_rows *r)
 {
-	r->nolder = r->nfresh = 0;
+	r->nolder = r->nfresh = r->nawaited = 0;
 	arena_release(&r->mem);
 	arena_init(&r->mem, 65536);
+}
+
+/* An outcome says all that its intent did: both are one row. */
+static void await_intent(struct audit_rows *r, uint64_t seq)
+{
+	r->awaited = mem_grow(r->awaited, &r->awaited_cap, r->nawaited + 1, sizeof *r->awaited);
+	r->awaited[r->nawaited++] = seq;
+}
+
+static bool is_awaited(struct audit_rows *r, uint64_t seq)
+{
+	for (size_t i = r->nawaited; i-- > 0;)
+		if (r->awaited[i] == seq) {
+			r->awaited[i] = r->awaited[--r->nawaited];
+			return true;
+		}
+	return false;
+}
+
+/* Take the record of that number out of what is sorted by it; false: it is not there. */
+static bool drop_record(const struct audit_record **of, size_t *n, bool newest_first, uint64_t seq)
+{
+	size_t low = 0, high = *n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (newest_first ? of[mid]->seq > seq : of[mid]->seq < seq)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == *n || of[low]->seq != seq)
+		return false;
+	memmove(of + low, of + low + 1, (--*n - low) * sizeof(const struct audit_record *));
+	return true;
 }
 
 static void take_found(struct audit_rows *r, const struct audit_look *l)
 {
 	r->older = mem_grow(r->older, &r->older_cap, r->nolder + l->nolder + 1, sizeof *r->older);
-	for (size_t i = 0; i < l->nolder; i++)
-		r->older[r->nolder++] = copy_record(&r->mem, l->older[i]);
+	for (size_t i = 0; i < l->nolder; i++) {
+		const struct audit_record *rec = l->older[i];
+
+		if (rec->phase == AUDIT_INTENT && is_awaited(r, rec->seq))
+			continue;
+		if (rec->intent)
+			await_intent(r, rec->intent);
+		r->older[r->nolder++] = copy_record(&r->mem, rec);
+	}
 	r->fresh = mem_grow(r->fresh, &r->fresh_cap, r->nfresh + l->nfresh + 1, sizeof *r->fresh);
-	for (size_t i = 0; i < l->nfresh; i++)
-		r->fresh[r->nfresh++] = copy_record(&r->mem, l->fresh[i]);
+	for (size_t i = 0; i < l->nfresh; i++) {
+		const struct audit_record *rec = l->fresh[i];
+
+		if (rec->intent && !drop_record(r->fresh, &r->nfresh, false, rec->intent) &&
+			!drop_record(r->older, &r->nolder, true, rec->intent))
+			await_intent(r, rec->intent);
+		r->fresh[r->nfresh++] = copy_record(&r->mem, rec);
+	}
+}
+
+uint64_t audit_rows_moved(const struct audit_rows *r, uint64_t seq)
+{
+	for (size_t i = 0; i < r->nfresh; i++)
+		if (r->fresh[i]->intent == seq)
+			return r->fresh[i]->seq;
+	return seq;
 }
 
 bool audit_rows_take(struct audit_rows *r, struct view_work *look, size_t want)

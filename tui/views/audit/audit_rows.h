@@ -30,6 +30,8 @@ struct audit_rows {
 	const struct audit_record **older,
 		**fresh; /* from opening back in time; and what came since */
 	size_t nolder, older_cap, nfresh, fresh_cap;
+	uint64_t *awaited; /* intents of outcomes that are there: they are no rows of their own */
+	size_t nawaited, awaited_cap;
 	bool more;        /* there may be older ones that match */
 	bool checkpoints; /* those that sign the log are rows too; else only where the filter says log. */
 	char problem[200]; /* why nothing is shown; "" */
@@ -45,6 +47,9 @@ void audit_rows_release(struct audit_rows *r);
 struct view_work *audit_rows_ask(struct audit_rows *r, size_t want);
 /* It came back.  true: it should go again, for it has not found `want` yet, or was opened anew meanwhile. */
 bool audit_rows_take(struct audit_rows *r, struct view_work *l, size_t want);
+
+/* Where the record of that number is shown: for an intent that has ended since, the number of its outcome. */
+uint64_t audit_rows_moved(const struct audit_rows *r, uint64_t seq);
 
 static inline size_t audit_rows_count(const struct audit_rows *r)
 {
