@@ -15,6 +15,7 @@
 
 #define WIDE 90
 #define KEY_W 12
+#define CURVE_MOST 24 /* rows; beyond that a curve says no more */
 
 struct host {
 	struct page page;
@@ -251,11 +252,28 @@ static void load_facts(struct pen *p, const struct host_stats *h)
 	host_fact(p, "Up", format_span(up, h->uptime_s));
 }
 
+/* Rows for each curve so that all of them fill what the gauges and the load leave of the page. */
+static int curve_rows(const struct gauge *g, size_t n, int page)
+{
+	int left = page - 2, curves = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		bool curve = g[i].fraction >= 0 && g[i].series && g[i].series->len;
+
+		left -= g[i].fraction < 0 ? 1 : 3; /* its name, a bar, a blank */
+		curves += curve;
+	}
+	if (!curves || left / curves < 3)
+		return 3;
+	return left / curves < CURVE_MOST ? left / curves : CURVE_MOST;
+}
+
 /* A headline, a bar and a curve below it. */
-static void tall_gauges(struct pen *p, const struct host_stats *h, int rows)
+static void tall_gauges(struct pen *p, const struct host_stats *h)
 {
 	struct gauge g[3];
 	size_t n = make_gauges(g, h);
+	int rows = curve_rows(g, n, p->a.h);
 
 	for (size_t i = 0; i < n; i++) {
 		int y = pen_row(p), x = p->a.x + p->x, used;
@@ -322,7 +340,7 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 
 		left.w = inner.w * 2 / 5;
 		if (snap->host.cpus)
-			tall_gauges(&left, &snap->host, a.h >= 24 ? 5 : 3);
+			tall_gauges(&left, &snap->host);
 		p.x = left.w + 4;
 		p.w = inner.w - p.x;
 		hosts_facts(&p, snap, app_now_ns(v->app));
