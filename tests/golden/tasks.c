@@ -18,6 +18,7 @@
 #include <berth/mem.h>
 #include <berth/settings.h>
 #include <berth/str.h>
+#include <berth/text.h>
 
 #include "app/app.h"
 #include "lib/tree.h"
@@ -90,6 +91,48 @@ static void test_search_task(void **state)
 		"type 'no such thing' a\nkey Enter\nwait nothing found\n"
 		"key :\ntype search 'a\nkey Enter\nexpect a quote is not closed\n",
 		false);
+}
+
+/* The style in which that text begins; plain ones at the end of a row are not dumped. */
+static char style_of(const struct str *out, const char *text)
+{
+	const char *at = strstr(out->s, text), *row = at, *next;
+	size_t column;
+
+	assert_non_null(at);
+	while (row > out->s && row[-1] != '\n')
+		row--;
+	next = strchr(at, '\n') + 1;
+	assert_memory_equal(next, "  ~ ", 4);
+	column = 4 + (size_t)text_width(row, (size_t)(at - row));
+	return column < strcspn(next, "\n") ? next[column] : '.';
+}
+
+/* The match is marked, wherever it is in the line but not in the path; a word sought by hand is anywhere. */
+static void test_search_marks(void **state)
+{
+	AUTO_STR struct str out = STR_INIT;
+	char plain;
+
+	(void)state;
+	tree_text("needle/of", "a needle and a needle.\nNeedle\n");
+	play_dumps("empty",
+		"size 80 24\nkey :\ntype search needle needle\nkey Enter\n"
+		"wait search needle needle: done.\nexpect needle/of:1:a needle\n"
+		"dump body styles\n",
+		false, &out);
+	plain = style_of(&out, "of:1:");
+	assert_int_equal(style_of(&out, "needle/of:1:"), plain);
+	assert_int_not_equal(style_of(&out, "needle and"), plain);
+	assert_int_equal(style_of(&out, " and a"), plain);
+	assert_int_not_equal(style_of(&out, "needle."), plain);
+	str_clear(&out);
+	play_dumps("empty",
+		"size 80 24\nkey :\ntype search needle needle\nkey Enter\n"
+		"wait search needle needle: done.\nkey /\ntype of\nkey Enter\ndump body styles\n",
+		false, &out);
+	assert_int_not_equal(style_of(&out, "of:1:"), plain);
+	assert_int_equal(style_of(&out, "needle and"), plain);
 }
 
 /* Nothing is changed before the diff was seen and agreed to. */
@@ -212,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_end_is_told),
 		cmocka_unit_test(test_search_task),
+		cmocka_unit_test(test_search_marks),
 		cmocka_unit_test(test_transform_task),
 		cmocka_unit_test(test_delete_task),
 		cmocka_unit_test(test_failures),

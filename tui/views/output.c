@@ -23,7 +23,26 @@ struct output {
 	int rows;
 	struct pattern find;
 	bool logs; /* `:grep`: lines are "CONTAINER | TEXT", and what was sought is `find` from the start */
+	bool hits; /* `:search`: likewise "PATH:LINE:TEXT" */
 };
+
+/* What `search` looks for: the text as it stands, or a regular expression with -E.  Other options may change what
+ * matches, and nothing is marked then. */
+static void take_sought(struct output *s, const char *const *word, int n)
+{
+	int at = n > 1 && !strcmp(word[0], "-E");
+
+	s->hits = true;
+	if (n <= at || *word[at] == '-' || (at && *word[at] == '!') ||
+		strlen(word[at]) >= PATTERN_MAX)
+		return;
+	if (at) {
+		pattern_compile(&s->find, word[at], NULL);
+		return;
+	}
+	s->find = (struct pattern){.set = true, .literal = true, .len = strlen(word[at])};
+	memcpy(s->find.text, word[at], s->find.len + 1);
+}
 
 static void output_open(struct view *v)
 {
@@ -31,11 +50,14 @@ static void output_open(struct view *v)
 
 	s->task = task_ref((struct task *)(uintptr_t)v->seed);
 	s->logs = !s->task->of && !strncmp(s->task->title, "grep ", 5);
-	if (s->logs) {
-		AUTO_FREE char *line = xstrdup(s->task->title + 5);
+	if (s->logs || (!s->task->of && !strncmp(s->task->title, "search ", 7))) {
+		AUTO_FREE char *line = xstrdup(strchr(s->task->title, ' ') + 1);
 		const char *word[TASK_WORDS_MAX];
+		int n = task_words(line, word, NULL);
 
-		if (task_words(line, word, NULL) > 0)
+		if (!s->logs)
+			take_sought(s, word, n);
+		else if (n > 0)
 			pattern_compile(&s->find, word[0], NULL);
 	}
 }
@@ -129,23 +151,39 @@ static const char *after_name(const char *text)
 	return bar ? bar + 3 : NULL;
 }
 
-/* A line of a log over what was drawn of it: whose it is, and what was sought. */
-static void draw_log_hits(
+/* What `search` found begins behind the path and the number of its line. */
+static const char *after_place(const char *text)
+{
+	const char *at = text;
+
+	while ((at = strchr(at, ':'))) {
+		size_t digits = strspn(++at, "0123456789");
+
+		if (digits && at[digits] == ':')
+			return at + digits + 1;
+	}
+	return NULL;
+}
+
+/* Over what was drawn of a line: whose it is where it is of a log, and what was sought. */
+static void draw_output_hits(
 	const struct output *s, struct canvas *c, struct area row, const char *text)
 {
-	const char *said = after_name(text);
+	const char *said = s->logs ? after_name(text) : s->hits ? after_place(text) : text;
 	size_t at = 0, start, end;
 	int x = row.x + 1, end_x = row.x + row.w - 1;
 
 	if (!said || s->find.inverse)
 		return;
-	canvas_text(c, x, row.y, text_width(text, (size_t)(said - 3 - text)), STYLE(ACCENT), text);
+	if (s->logs)
+		canvas_text(c, x, row.y, text_width(text, (size_t)(said - 3 - text)), STYLE(ACCENT),
+			text);
 	x += text_width(text, (size_t)(said - text));
-	while (pattern_next(&s->find, said, strlen(said), at, &start, &end)) {
+	while (s->find.set && pattern_next(&s->find, said, strlen(said), at, &start, &end)) {
 		AUTO_FREE char *hit = xstrndup(said + start, end - start);
 		int from = x + text_width(said, start), w = text_width(hit, end - start);
 
-		if (from + w >= end_x)
+		if (from + w > end_x)
 			return;
 		canvas_text(c, from, row.y, w, STYLE(HIT), hit);
 		at = end;
@@ -177,8 +215,7 @@ static void output_draw(struct view *v, struct canvas *c, struct area a)
 		canvas_clip(c, a.x + 1, row.y, a.w - 2,
 			(struct style){.role = (uint8_t)(s->logs ? ROLE_TEXT : line_role(clean))},
 			clean);
-		if (s->logs)
-			draw_log_hits(s, c, row, clean);
+		draw_output_hits(s, c, row, clean);
 		if (s->top + (size_t)y == s->at) {
 			canvas_glyph(c, row.x, row.y, STYLE(ACCENT), GLYPH_EDGE);
 			canvas_under(c, row, ROLE_CURSOR);
@@ -296,6 +333,7 @@ static bool output_filter(struct view *v, const char *text, bool done, struct er
 	(void)done;
 	if (pattern_compile(&s->find, text ? text : "", e))
 		return false;
+	s->hits = false; /* what is sought by hand may be anywhere */
 	find_line(v, s->at, 1);
 	return true;
 }
