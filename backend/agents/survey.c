@@ -33,6 +33,7 @@
 struct known_team {
 	char *path, *base;
 	struct stat as;
+	unsigned version; /* counts what was read */
 	bool good;
 	struct team team;
 	struct err why; /* not good */
@@ -43,7 +44,8 @@ struct known_check {
 	char *id; /* of the container */
 	int64_t lane_at_ns;
 	bool lane_lost;
-	int pid; /* of its init then */
+	int pid;          /* of its init then */
+	unsigned version; /* of the team file */
 	int64_t at_ns, wall_ms;
 	bool failed;
 	struct err why;
@@ -122,6 +124,7 @@ static void reread_team(struct known_team *k, struct survey_look *l)
 	if (stat(k->path, &st) == 0 && same_file(&st, &k->as))
 		return;
 	forget_team(k);
+	k->version++;
 	k->why = (struct err)ERR_INIT;
 	k->good = !team_read(k->path, k->base, &k->team, &k->why);
 	/* A file that is not there is worth one sentence too, not one a second. */
@@ -455,6 +458,18 @@ static void show_check(struct survey_look *l, struct agent *a, const struct know
 	a->loosened = loose;
 }
 
+/* Its file was changed so that it cannot be brought up from it again. */
+static void show_undefined(struct survey_look *l, struct agent *a, const struct known_team *t)
+{
+	struct agent_check *c = arena_array(&l->mem, 1, sizeof *c);
+
+	*c = (struct agent_check){"definition", "in its team file",
+		t->good ? "not there any more" : arena_strdup(&l->mem, t->why.msg), false};
+	a->checks = c;
+	a->nchecks = a->ndrift = 1;
+	a->checked_wall_ms = clock_wall_ms();
+}
+
 static void check_all(struct survey *s, struct survey_look *l)
 {
 	size_t asked = 0;
@@ -467,6 +482,8 @@ static void check_all(struct survey *s, struct survey_look *l)
 		const struct survey_seen *c;
 		int pid;
 
+		if (a->state == AGENT_UP && t && !d)
+			show_undefined(l, a, t);
 		if (a->state != AGENT_UP || !d)
 			continue;
 		k = find_known_check(s, l->ids[i]);
@@ -474,10 +491,11 @@ static void check_all(struct survey *s, struct survey_look *l)
 		c = seen_as(l, l->ids[i], a->name);
 		pid = c ? c->pid : 0;
 		if (l->reachable && asked < CHECKS_AT_ONCE &&
-			(!k->at_ns || l->check_now || k->pid != pid ||
+			(!k->at_ns || l->check_now || k->pid != pid || k->version != t->version ||
 				clock_mono_ns() - k->at_ns > CHECK_EVERY_NS)) {
 			look_closer(s, k, t, d);
 			k->pid = pid;
+			k->version = t->version;
 			asked++;
 		}
 		if (k->at_ns)

@@ -152,6 +152,11 @@ static bool has_drifted(const struct agent *a)
 	return a->state == AGENT_UP && !a->pending && a->ndrift > 0;
 }
 
+static bool is_unreadable(const struct agent *a)
+{
+	return has_drifted(a) && strstr(a->checks[0].actual, file);
+}
+
 static bool is_as_asked(const struct agent *a)
 {
 	return is_checked(a) && a->ndrift == 0;
@@ -256,6 +261,30 @@ static void test_drift(void **state)
 	s = wait_agent(names[0], is_as_asked);
 	assert_string_equal(find_check(agent_of(s, names[0]), "processes")->actual, "99");
 	snapshot_unref(s);
+}
+
+/* A file that does not define it any more, or is none any more: it cannot be made anew from it. */
+static void test_undefined(void **state)
+{
+	const struct snapshot *s;
+	FILE *f = fopen(file, "w");
+
+	(void)state;
+	assert_non_null(f);
+	fprintf(f, "agents:\n  %s: {image: \"not-there:1\", workspace: %s/ws}\n", names[1], top);
+	assert_int_equal(fclose(f), 0);
+	s = wait_agent(names[0], has_drifted);
+	assert_string_equal(
+		find_check(agent_of(s, names[0]), "definition")->actual, "not there any more");
+	snapshot_unref(s);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fprintf(f, "agents: [\n");
+	assert_int_equal(fclose(f), 0);
+	s = wait_agent(names[0], is_unreadable);
+	snapshot_unref(s);
+	write_roster_team(99);
+	snapshot_unref(wait_agent(names[0], is_as_asked));
 }
 
 /* What it runs, what it ran, and what that printed. */
@@ -374,6 +403,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_roster_up),
 		cmocka_unit_test(test_drift),
+		cmocka_unit_test(test_undefined),
 		cmocka_unit_test(test_roster_commands),
 		cmocka_unit_test(test_run),
 		cmocka_unit_test(test_failure),
