@@ -92,7 +92,7 @@ check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/c
 	"$BERTH" workspace apply job files/conf --into "$PWD/out"
 rm -r out/files
 check 'never with their value' test -z "$("$BERTH" workspace apply --dry-run job files --into "$PWD/out" | grep a8f5f)"
-check 'a name is one line, and harmless' says 0 'new      files/e^\[\[31mvil^Jnew  x  1' \
+check 'a name is one line, and harmless' says 0 'new      "files/e?033\[31mvil?nnew  x"  1' \
 	"$BERTH" workspace apply --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"
 
 # Attributes and owners stay behind (setting an owner needs root).

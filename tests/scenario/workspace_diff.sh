@@ -69,9 +69,9 @@ applies() {
 }
 check 'git applies it' applies env GIT_CEILING_DIRECTORIES="$PWD" git apply
 check 'so does patch' applies patch -sfp1
-check 'a name is one line, and harmless' says 0 'added    files/e^\[\[31mvil^Jx  9  +1 -0*' \
+check 'a name is one line, and harmless' says 0 'added    "files/e?033\[31mvil?nx"  9  +1 -0*' \
 	"$BERTH" workspace diff --stat fix fix-1 "files/$evil"
-check 'the other way' says 0 '*removed  files/e*' "$BERTH" workspace diff --stat fix-1 fix
+check 'the other way' says 0 '*removed  "files/e*' "$BERTH" workspace diff --stat fix-1 fix
 check 'modes, and a sum' says 0 '*mode     output  0600*, 0755*2 added, 1 removed, 3 changed, 1 of another type, 2 of*' \
 	"$BERTH" workspace diff --stat fix fix-1
 check 'as JSON' fits workspace_diff "$BERTH" workspace diff --json fix fix-1

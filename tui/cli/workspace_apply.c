@@ -101,7 +101,7 @@ static void print_hunk(const struct take *p, size_t i)
 	AUTO_STR struct str text = STR_INIT, path = STR_INIT;
 	char bytes[FORMAT_MAX];
 
-	text_neutralise(&path, item->path, strlen(item->path), false);
+	text_quote_name(&path, item->path, strlen(item->path));
 	printf("hunk %zu of %zu  %-8s %s%s%s\n", i + 1, p->nhunk, fates[item->fate], path.s,
 		item->why ? "  " : "", item->why ? item->why : "");
 	take_show_hunk(p, i, &text);
@@ -156,7 +156,7 @@ static void print_runs(const struct take *p)
 	for (size_t i = 0; i < p->nruns; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_neutralise(&path, p->runs[i].path, strlen(p->runs[i].path), false);
+		text_quote_name(&path, p->runs[i].path, strlen(p->runs[i].path));
 		printf("runs     %s  %s\n", path.s, p->runs[i].what);
 	}
 	fflush(stdout);
@@ -180,7 +180,7 @@ static void print_secrets(const struct take *p)
 	for (size_t i = 0; i < p->nsecret; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_neutralise(&path, p->secret[i].path, strlen(p->secret[i].path), false);
+		text_quote_name(&path, p->secret[i].path, strlen(p->secret[i].path));
 		if (p->secret[i].line)
 			printf("secret   %s:%u  likely %s\n", path.s, p->secret[i].line,
 				p->secret[i].what);
@@ -190,7 +190,7 @@ static void print_secrets(const struct take *p)
 	for (size_t i = 0; i < p->nunchecked; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_neutralise(&path, p->unchecked[i].path, strlen(p->unchecked[i].path), false);
+		text_quote_name(&path, p->unchecked[i].path, strlen(p->unchecked[i].path));
 		printf("unchecked %s  looked through for secrets %s\n", path.s,
 			p->unchecked[i].why);
 	}
@@ -357,7 +357,7 @@ static void print_items(const struct take *p)
 		AUTO_STR struct str path = STR_INIT;
 		char bytes[FORMAT_MAX];
 
-		text_neutralise(&path, item->path, strlen(item->path), false);
+		text_quote_name(&path, item->path, strlen(item->path));
 		printf("%-8s %s  %s", fates[item->fate], path.s, format_bytes(bytes, item->size));
 		if (item->executable)
 			printf("  executable");

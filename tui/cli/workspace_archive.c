@@ -55,7 +55,7 @@ void workspace_cli_print_secrets(const struct archiving_cli *a)
 	for (size_t i = 0; i < a->nsecret; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_neutralise(&path, a->secret[i].path, strlen(a->secret[i].path), false);
+		text_quote_name(&path, a->secret[i].path, strlen(a->secret[i].path));
 		if (a->secret[i].line)
 			printf("secret   %s:%u  likely %s\n", path.s, a->secret[i].line,
 				a->secret[i].what);
@@ -166,7 +166,7 @@ static void note_dropped(void *ctx, const char *path, const char *what)
 		jsonw_end(&u->j);
 		return;
 	}
-	text_neutralise(&clean, path, strlen(path), false);
+	text_quote_name(&clean, path, strlen(path));
 	str_addf(&u->dropped, "dropped  %s  %s\n", clean.s, what);
 }
 

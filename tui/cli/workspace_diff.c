@@ -122,7 +122,7 @@ static void print_side(const struct checkpoint_entry *x)
 	else if (S_ISLNK(x->mode)) {
 		AUTO_STR struct str target = STR_INIT;
 
-		text_neutralise(&target, x->target, strlen(x->target), false);
+		text_quote_name(&target, x->target, strlen(x->target));
 		printf("-> %s", target.s);
 	} else
 		printf("%s", name_of_type(x->mode));
@@ -215,7 +215,7 @@ static void print_change_text(
 		put_git(&text, c, s);
 	/* In a patch a line like this one is a comment. */
 	if (!text.len || c->what == CHECKPOINT_MODE) {
-		text_neutralise(&path, c->path, strlen(c->path), false);
+		text_quote_name(&path, c->path, strlen(c->path));
 		print_change(c, s, path.s);
 	}
 	workspace_cli_lines(&text, d->terminal);

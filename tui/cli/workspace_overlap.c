@@ -127,7 +127,7 @@ static void tell_overlap(struct jsonw *j, const struct touch *t, size_t n)
 	bool same = is_same_outcome(t, n);
 
 	if (!j) {
-		text_neutralise(&path, t->change->path, strlen(t->change->path), false);
+		text_quote_name(&path, t->change->path, strlen(t->change->path));
 		printf("%s ", path.s);
 		for (size_t i = 0; i < n; i++)
 			printf(" %s %s%s", t[i].by->side.name,

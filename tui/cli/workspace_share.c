@@ -203,7 +203,7 @@ static void tell_shared_file(struct jsonw *j, const struct files_entry *x)
 		jsonw_end(j);
 		return;
 	}
-	text_neutralise(&path, x->path, x->path_len, false);
+	text_quote_name(&path, x->path, x->path_len);
 	printf("%8s  %s\n", format_bytes(bytes, x->size), path.s);
 }
 
