@@ -270,16 +270,33 @@ static void keep_xattrs(int from, int to)
 	}
 }
 
+static mode_t with_executable(mode_t mode, int executable)
+{
+	return executable > 0 ? mode | (mode & 0444) >> 2
+		: executable  ? mode & ~(mode_t)0111
+			      : mode;
+}
+
+static int give_new_mode(const struct batch_item *it)
+{
+	struct stat st;
+
+	if (it->put->mode > 0)
+		return fchmod(it->fd, (mode_t)it->put->mode & 07777);
+	if (!it->put->executable)
+		return 0;
+	return fstat(it->fd, &st) < 0
+		? -1
+		: fchmod(it->fd, with_executable(st.st_mode & 0777, it->put->executable));
+}
+
 static int keep_metadata(struct batch *b, struct batch_item *it)
 {
 	AUTO_CLOSE int from = -1;
 	mode_t mode = it->old.st_mode & 07777;
 
-	if (!it->j.existed) {
-		if (it->put->mode >= 0 && it->put->mode != 0)
-			return fchmod(it->fd, (mode_t)it->put->mode & 07777);
-		return 0;
-	}
+	if (!it->j.existed)
+		return give_new_mode(it);
 	/* A new content under a set-id bit would run with rights nobody gave it. */
 	mode &= ~(mode_t)(S_ISUID | S_ISGID);
 	if ((it->old.st_uid != path_user() || it->old.st_gid != path_group()) &&
@@ -290,7 +307,7 @@ static int keep_metadata(struct batch *b, struct batch_item *it)
 		keep_xattrs(from, it->fd);
 	if (b->hold)
 		it->old_fd = steal_fd(&from);
-	return fchmod(it->fd, mode);
+	return fchmod(it->fd, with_executable(mode, it->put->executable));
 }
 
 /* The new file has no name yet, so nothing is left of it whatever happens, and is born in the

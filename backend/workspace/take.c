@@ -121,7 +121,7 @@ static const char *left_behind(const struct checkpoint_entry *x, uid_t owner)
 static void describe_taken(struct take_item *item, const struct checkpoint_entry *x)
 {
 	item->size = x->size;
-	item->executable = S_ISREG(x->mode) && x->mode & 0111;
+	item->executable = take_is_executable(x->mode);
 }
 
 static void choose_change(
@@ -145,7 +145,8 @@ static void choose_change(
 		take_set_fate(item, TAKE_DROPPED, "a symbolic link");
 	else if (!S_ISREG(c->new.mode))
 		take_set_fate(item, TAKE_DROPPED, "a device, socket or FIFO");
-	else if (c->what == CHECKPOINT_MODE)
+	else if (c->what == CHECKPOINT_MODE &&
+		take_is_executable(c->old.mode) == take_is_executable(c->new.mode))
 		take_set_fate(item, TAKE_DROPPED, "only its mode, owner or attributes changed");
 	else
 		item->without = left_behind(&c->new, top->uid);
@@ -373,9 +374,9 @@ static void add_to_id(struct checkpoint_sum *sum, const struct plan *p, size_t i
 	const struct take_item *item = &p->public.item[i];
 	const struct taking *x = &p->taking[i];
 	const struct files_token *t = &x->token;
-	AUTO_FREE char *facts =
-		xasprintf("%d %d %o %" PRIu64 " %d %d", (int)item->fate, (int)item->executable,
-			(unsigned)x->entry.mode, item->size, (int)x->there, (int)t->hashed);
+	AUTO_FREE char *facts = xasprintf("%d %d %d %o %" PRIu64 " %d %d", (int)item->fate,
+		(int)item->executable, x->executable, (unsigned)x->entry.mode, item->size,
+		(int)x->there, (int)t->hashed);
 
 	checkpoint_sum_add(sum, item->path, strlen(item->path) + 1);
 	checkpoint_sum_add(sum, facts, strlen(facts) + 1);
@@ -544,7 +545,7 @@ static struct files_put describe_put(const struct take_item *item, struct taking
 	struct files_put put = {.path = item->path,
 		.create_only = !x->there,
 		.expect = x->there ? &x->token : NULL,
-		.mode = item->executable ? 0755 : 0};
+		.executable = x->there ? x->executable : item->executable};
 
 	if (x->held) {
 		put.bytes = bytes_of_outcome(x)->s;

@@ -3,6 +3,7 @@
 #define WORKSPACE_TAKE_PLAN_H
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <berth/files.h>
 #include <berth/take.h>
@@ -21,6 +22,7 @@ struct taking {
 	bool compared, partly;
 	struct files_token token; /* of what the target has */
 	bool there;               /* in the target */
+	int executable;           /* what becomes of it there, as in struct files_put */
 	struct checkpoint_reader *reader;
 	struct take_secret *secret; /* of one that is not held */
 	size_t nsecret, cap_secret;
@@ -38,6 +40,11 @@ struct plan {
 	struct files *files;
 	struct files_root *into;
 };
+
+static inline bool take_is_executable(uint32_t mode)
+{
+	return S_ISREG(mode) && mode & 0111;
+}
 
 static inline void take_set_fate(struct take_item *item, enum take_fate fate, const char *why)
 {

@@ -112,6 +112,15 @@ static int read_target_beside(struct plan *p, const struct take_item *item, stru
 	return rc;
 }
 
+/* Of the bit, as of the content: what only one side changed since the start is what it becomes. */
+static int choose_executable(const struct take_item *item, bool there, const uint32_t *before)
+{
+	if (item->executable == there ||
+		(before && item->executable == take_is_executable(*before)))
+		return 0;
+	return item->executable ? 1 : -1;
+}
+
 int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct err *e)
 {
 	struct checkpoint_entry before;
@@ -122,6 +131,9 @@ int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct 
 	int rc = files_look(p->into, item->path, &there, &why);
 
 	x->there = true;
+	x->executable = rc ? 0
+			   : choose_executable(item, take_is_executable(there.mode),
+				     begun ? &before.mode : NULL);
 	c.same = rc == 0 && there.size == item->size;
 	asked = rc == 0 && begun && there.size == before.size;
 	if (asked)
@@ -138,13 +150,21 @@ int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct 
 		rc = read_target_beside(p, item, x, &c, &why);
 	if (rc && !c.failed)
 		take_set_fate(item, TAKE_BLOCKED, "it cannot be read, or is being written");
-	else if (c.same)
+	else if (c.same && !x->executable)
 		take_set_fate(item, TAKE_SAME, NULL);
+	else if (c.same && !begun)
+		take_set_fate(item, TAKE_CONFLICT,
+			x->executable > 0 ? "there it is not executable"
+					  : "there it is executable");
+	else if (c.same)
+		take_set_fate(item, TAKE_CHANGED, NULL);
 	else if (c.sum && checkpoint_sum_is(c.sum, p->wish.start, &before))
 		take_set_fate(item, TAKE_CHANGED, NULL);
 	else
 		take_set_fate(item, TAKE_CONFLICT,
 			p->wish.start ? "it changed there, too" : "there is another");
+	if (item->fate == TAKE_CHANGED && x->executable < 0)
+		item->why = "no longer executable";
 	checkpoint_sum_free(c.sum);
 	return c.failed ? err_copy(e, &why) : 0;
 }

@@ -169,7 +169,8 @@ struct files_put {
 	void *ctx;
 	bool create_only;                 /* ERR_CONFLICT when it is there */
 	const struct files_token *expect; /* or NULL */
-	int mode; /* of a new file; 0: 0666 less umask.  An old one keeps its own */
+	int mode;       /* of a new file; 0: 0666 less umask.  An old one keeps its own */
+	int executable; /* 1: for all that may read it, -1: for nobody; 0: as `mode` says */
 };
 
 struct files_write_options {

@@ -44,7 +44,7 @@ enum take_fate {
 struct take_item {
 	const char *path; /* the same in both */
 	enum take_fate fate;
-	const char *why;     /* of the last three, in words */
+	const char *why;     /* in words; NULL: there is nothing more to say */
 	const char *without; /* what of it does not pass; NULL: nothing */
 	uint64_t size;
 	bool executable;

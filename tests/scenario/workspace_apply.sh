@@ -57,6 +57,44 @@ rm "$site/src/a"
 check 'what the target has no more is a conflict' says 1 '*conflict src/a*no longer exists*' \
 	"$BERTH" workspace apply site-1 src/a --into site
 
+# The executable bit passes as the content does, and alone: what only one side changed is what it becomes.
+"$BERTH" workspace create project bits >made || exit 1
+bits=$tasks/../projects/bits
+for i in gains loses gained lost both kept; do echo $i >"$bits/src/$i"; done
+chmod +x "$bits/src/loses" "$bits/src/lost" && chmod 640 "$bits/src/gained" "$bits/src/kept"
+"$BERTH" workspace fork bits 1 >made || exit 1
+fork=$tasks/bits-1
+chmod +x "$fork/src/gains" "$fork/src/gained" "$fork/src/both" && chmod -x "$fork/src/loses" "$fork/src/lost"
+chmod +x "$bits/src/both" "$bits/src/kept"
+echo more >>"$fork/src/gained" && echo more >>"$fork/src/lost" && echo more >>"$fork/src/kept"
+echo new >"$fork/src/$(printf 'a\tb')"
+cat >want <<'EOT'
+new      "src/a\tb"  4
+same     src/both  5  executable
+changed  src/gained  12  executable
+changed  src/gains  6  executable
+changed  src/kept  10
+changed  src/loses  6  no longer executable
+changed  src/lost  10  no longer executable
+EOT
+check 'the bit, and names that can be given back' diff want <("$BERTH" workspace apply --dry-run bits-1 . --into bits)
+check 'passes' says 0 '*6 applied, 1 the same already, 0 dropped' "$BERTH" workspace apply bits-1 . --into bits
+cat >want <<'EOT'
+both 755
+gained 750
+gains 755
+kept 751
+loses 644
+lost 644
+EOT
+check 'to whom may read the file' diff want <(cd "$bits/src" && stat -c '%n %a' both gained gains kept loses lost)
+check 'once' says 0 '*0 applied, 7 the same already, 0 dropped' "$BERTH" workspace apply bits-1 . --into bits
+"$BERTH" workspace checkpoint bits now >made && mkdir -p bits/src && echo gains >bits/src/gains
+check 'without a start it is a conflict' says 1 '*conflict src/gains*executable*there it is not executable*' \
+	"$BERTH" workspace apply bits@now src/gains --into "$PWD/bits"
+check 'and passes by force' says 0 '*1 applied*' "$BERTH" workspace apply --force bits@now src/gains --into "$PWD/bits"
+check 'all of it' test -x bits/src/gains
+
 check 'without a target' says 2 '*--into*' "$BERTH" workspace apply site-1 .
 check 'a target that is none' says 1 '*not a workspace*directory*' "$BERTH" workspace apply site-1 . --into "$PWD/nothing"
 check 'a path that is not there' says 1 '*src/none is not in*' "$BERTH" workspace apply site-1 src/none --into site
