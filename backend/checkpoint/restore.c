@@ -52,6 +52,7 @@ struct restoring {
 	uint32_t *order; /* of the entries of `to`, for who makes them */
 	size_t next;     /* in `order`; under the lock */
 	_Atomic uint64_t written, bytes;
+	bool *replaced; /* entries of live: another comes under the same name */
 	uint64_t removed, mended, unseen;
 	pthread_mutex_t lock;
 	atomic_bool failed;
@@ -461,7 +462,7 @@ static int remove_surplus(struct restoring *r, struct err *e)
 			rc = 0; /* gone is gone */
 		if (rc < 0)
 			below_error(e, errno, "remove", m, k, NULL);
-		r->removed++;
+		r->removed += !r->replaced[k];
 	}
 	below_leave(&place);
 	return rc;
@@ -643,6 +644,17 @@ static int dress_dirs(struct restoring *r, struct err *e)
 	return rc;
 }
 
+/* Entry i of `to` is not there: what has its name goes for it. */
+static void note_replaced(struct restoring *r, uint32_t i)
+{
+	uint32_t above = r->match[r->to->entry[i].parent];
+	uint32_t k =
+		above == NOWHERE ? NOWHERE : manifest_find(r->live, above, manifest_name(r->to, i));
+
+	if (k != NOWHERE)
+		r->replaced[k] = true;
+}
+
 /* Directories in which something is to be removed or made. */
 static void note_dirty(struct restoring *r)
 {
@@ -654,9 +666,10 @@ static void note_dirty(struct restoring *r)
 	for (uint32_t i = 0; i < r->to->n; i++) {
 		if (r->left[i])
 			continue;
-		if (r->match[i] == NOWHERE)
+		if (r->match[i] == NOWHERE) {
 			r->dirty[r->to->entry[i].parent] = true;
-		else if (touched[r->match[i]])
+			note_replaced(r, i);
+		} else if (touched[r->match[i]])
 			r->dirty[i] = true;
 		else if (!S_ISDIR(r->to->entry[i].mode) && !is_dressed(r, i, r->match[i])) {
 			r->dirty[r->to->entry[i].parent] = true; /* may be opened for it */
@@ -695,6 +708,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 	r.need = xcalloc(to->n, sizeof *r.need);
 	r.dirty = xcalloc(to->n, sizeof *r.dirty);
 	r.made = xcalloc(to->n, sizeof *r.made);
+	r.replaced = xcalloc(live->n, sizeof *r.replaced);
 	pthread_mutex_init(&r.lock, NULL);
 	if (how->store)
 		packs_init(&packs, how->store, to);
@@ -722,6 +736,7 @@ int restore_tree(const struct restore *how, struct checkpoint_restored *ret, str
 	free(r.need);
 	free(r.dirty);
 	free(r.made);
+	free(r.replaced);
 	free(r.order);
 	return rc;
 }

@@ -97,7 +97,7 @@ int checkpoint_verify(struct checkpoint_store *s, const char *name, struct err *
 
 struct checkpoint_restored {
 	uint64_t written, removed,
-		mended; /* entries: made anew, taken away, only mode, owner, times, attributes */
+		mended; /* entries: made anew, taken away for good, only mode, owner, times, attributes */
 	uint64_t
 		left; /* that could not be seen now, or when the checkpoint was made, and stay as they are */
 	uint64_t bytes; /* written */

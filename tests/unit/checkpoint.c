@@ -278,6 +278,7 @@ static void test_same_stays(void **state)
 	tree_text("root/src/deep/er/x", "y");
 	r = restore_point("a", "b");
 	assert_int_equal(r.written, 1);
+	assert_int_equal(r.removed, 0);
 	assert_int_equal(r.bytes, 1);
 	assert_int_equal(stat(tree_path("root/large"), &is), 0);
 	assert_int_equal(is.st_ino, was.st_ino);
