@@ -14,6 +14,20 @@
 #define EDIT_MOST ((uint64_t)16 << 20)
 #define DIFF_SHOWN 65536
 
+/* What becomes a file, or what `from` is: a name that ends with a slash is that of a directory. */
+static int check_target(const struct place_in *from, const char *to, struct err *e)
+{
+	size_t n = strlen(to);
+	struct files_entry it;
+
+	if (!n || to[n - 1] != '/' ||
+		(from && !files_look(from->root, from->rel, &it, NULL) && it.type == FILES_DIR))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		"%.200s ends with a slash, as the name of a directory: leave it out to make a file of that name.",
+		to);
+}
+
 /* -- write ----------------------------------------------------------------------------------------- */
 
 int tool_write(struct call *c, struct err *e)
@@ -25,7 +39,8 @@ int tool_write(struct call *c, struct err *e)
 	struct place_in p;
 	int rc;
 
-	if (call_place(c, "path", REACH_WRITE, &p, e))
+	if (check_target(NULL, call_text(c, "path"), e) ||
+		call_place(c, "path", REACH_WRITE, &p, e))
 		return -1;
 	put.path = p.rel;
 	rc = files_write(call_files(c), p.root, &put, 1, &o, &w, e);
@@ -58,7 +73,8 @@ static int place_puts(struct call *c, struct files_put *puts, const char **paths
 		const struct json *content = json_member(item, "content");
 		struct place_in p;
 
-		if (reach_find(call_reach(c), json_string(item, "path"), REACH_WRITE, &p, e) ||
+		if (check_target(NULL, json_string(item, "path"), e) ||
+			reach_find(call_reach(c), json_string(item, "path"), REACH_WRITE, &p, e) ||
 			place_has_room(c, &p, e))
 			return -1;
 		if (i && p.root != *root)
@@ -316,7 +332,8 @@ int tool_move(struct call *c, struct err *e)
 	int rc;
 
 	if (call_place(c, "source", REACH_TREE, &from, e) ||
-		call_place(c, "destination", REACH_TREE, &to, e))
+		call_place(c, "destination", REACH_TREE, &to, e) ||
+		check_target(&from, call_text(c, "destination"), e))
 		return -1;
 	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be moved into itself.", from.path);
@@ -345,7 +362,8 @@ int tool_copy(struct call *c, struct err *e)
 	struct place_in from, to;
 
 	if (call_place(c, "source", REACH_READ, &from, e) ||
-		call_place(c, "destination", REACH_TREE, &to, e) || place_has_room(c, &to, e))
+		call_place(c, "destination", REACH_TREE, &to, e) ||
+		check_target(&from, call_text(c, "destination"), e) || place_has_room(c, &to, e))
 		return -1;
 	if (lies_in_tree(&to, &from))
 		return err_set(e, ERR_USAGE, "%.200s cannot be copied into itself.", from.path);

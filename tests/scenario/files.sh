@@ -52,6 +52,17 @@ printf 'new b\n' >from/sub/b
 check read says 0 $'one\ntwo\nthree\ntwo and two' "$BERTH" files read --root root a sub/b
 check 'read lines' says 0 'two' "$BERTH" files read --root root --lines 2:2 a
 check 'read json' json read '*"schema": "berth.files_read/1"*"token": "1:*"text": "two and two\\n"*' "$BERTH" files read --root root --json sub/b
+mkdir slash && echo x >slash/f
+check 'a name with a slash at its end is of a directory: not read' says 2 '*slash/f/ is not a directory.*' "$BERTH" files read slash/f/
+check 'not written' says 2 '*slash/new/ is not a directory*' "$BERTH" files write slash/new/
+check 'not made by a copy of a file' says 2 '*slash/new/ is not a directory*' "$BERTH" files copy slash/f slash/new/
+check 'nor by moving it' says 2 '*slash/new/ is not a directory*' "$BERTH" files move slash/f slash/new/
+check 'not deleted' says 2 '*slash/f/ is not a directory.*' "$BERTH" files delete slash/f/
+check 'all stays' test "$(ls slash)" = f
+check 'a directory is copied' says 0 '*' "$BERTH" files copy slash/ copied/
+check 'and moved' says 0 '*' "$BERTH" files move copied/ moved/
+check 'with what is in it' test -f moved/f
+rm -r slash moved
 check 'a link that leads out' says 4 '*a link on the way leads outside the allowed directory, or*' "$BERTH" files read --root root leak
 ln -s "$PWD/root/a" root/absolute
 check 'so does one that is absolute, and this is the reason' says 4 '*or is absolute; only relative links are followed' "$BERTH" files read --root root absolute

@@ -251,6 +251,12 @@ def _():
         c.call("create_directory", path="t/u/v")
         c.call("create_directory", path="t/u/v")
         assert "not a directory" in c.fails("create_directory", path="a.txt")
+        for tool, arguments in (("write_file", {"path": "t/s/", "content": ""}), ("write_multiple_files", {"files": [{"path": "t/s/", "content": ""}]}),
+                                ("copy_files", {"source": "a.txt", "destination": "t/s/"}), ("move_file", {"source": "a.txt", "destination": "t/s/"})):
+            assert "ends with a slash" in c.fails(tool, **arguments), tool
+        c.call("copy_files", source="t/u/", destination="t/s/")
+        c.call("move_file", source="t/s/", destination="t/w/")
+        c.call("delete_files", paths=["t/w/"], recursive=True)
         c.call("write_multiple_files", files=[{"path": "t/x.txt", "content": "1"}, {"path": "t/u/y.md", "content": "22"}])
         assert c.call("list_directory", path="t") == "[DIR] u\n[FILE] x.txt"
         c.call("write_multiple_files", files=[{"path": "odd/a\n[DIR] b", "content": "1\n"}, {"path": 'odd/"x', "content": ""}])

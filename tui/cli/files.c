@@ -216,6 +216,35 @@ static struct files_root *open_named_root(struct files_cli *x, const char *root,
 	return r;
 }
 
+static bool ends_with_slash(const char *path)
+{
+	size_t n = strlen(path);
+
+	return n > 1 && path[n - 1] == '/';
+}
+
+int files_cli_check_target(const char *from, const char *to, struct err *e)
+{
+	struct stat st;
+
+	if (!ends_with_slash(to) || (stat(to, &st) == 0 && S_ISDIR(st.st_mode)) ||
+		(from && lstat(from, &st) == 0 && S_ISDIR(st.st_mode)))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		"%.200s is not a directory, as the slash at its end says: leave it out to make a file of that name.",
+		to);
+}
+
+/* As everywhere, a name that ends with a slash is one of a directory. */
+static int check_slash(const char *path, struct err *e)
+{
+	struct stat st;
+
+	return ends_with_slash(path) && stat(path, &st) < 0 && errno == ENOTDIR
+		? err_set(e, ERR_USAGE, "%.200s is not a directory.", path)
+		: 0;
+}
+
 struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t n, bool through,
 	const char **ret_near, struct err *e)
 {
@@ -226,6 +255,9 @@ struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t
 
 	if (ret_near)
 		*ret_near = NULL;
+	for (size_t i = 0; !root && i < n; i++)
+		if (check_slash(path[i], e))
+			return NULL;
 	for (size_t i = 0; !root && i < n && inside; i++)
 		inside = is_in_plain_sight(path[i], through);
 	here = root || inside ? NULL : getcwd(NULL, 0);

@@ -297,6 +297,8 @@ static int write_contents(struct files_cli *x, struct err *e)
 		return err_set(e, ERR_USAGE, "--expect goes with one file.");
 	for (size_t i = 0; i < n; i++) {
 		path[i] = x->c->argv[i];
+		if (!cli_value(x->c, "root") && files_cli_check_target(NULL, path[i], e))
+			return -1;
 		puts[i].create_only = cli_flag(x->c, "create");
 		puts[i].expect = expect ? &token : NULL;
 		puts[i].mode = mode ? (int)strtol(mode, &end, 8) : 0;

@@ -179,6 +179,8 @@ static int copy_operand(struct files_cli *x, struct err *e)
 	struct files_root *to;
 	int rc;
 
+	if (!cli_value(x->c, "root") && files_cli_check_target(from, into, e))
+		return -1;
 	x->root = files_cli_near(x, &from, 1, false, &near, e);
 	if (!x->root)
 		return -1;
@@ -201,6 +203,8 @@ static int move_operand(struct files_cli *x, struct err *e)
 	struct files_tree_totals t;
 	int rc;
 
+	if (!cli_value(x->c, "root") && files_cli_check_target(path[0], path[1], e))
+		return -1;
 	x->root = files_cli_near(x, path, 2, false, &near, e);
 	if (!x->root)
 		return -1;
