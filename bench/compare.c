@@ -34,6 +34,9 @@ static double *divide_by_baseline(const double *v, const double *base, size_t n)
 static struct interval speed_of(
 	const double *old, size_t n_old, const double *new, size_t n_new, bool higher)
 {
+	/* Nothing is left of what was more: 0 times as fast, not unknown. */
+	if (higher && median_of(new, n_new) == 0)
+		return ratio_interval(new, n_new, old, n_old, 0, SEED);
 	struct interval i = ratio_interval(old, n_old, new, n_new, 0, SEED);
 
 	return higher ? invert_interval(i) : i;
@@ -64,7 +67,8 @@ void compare_samples(const double *old, size_t n_old, const double *new, size_t 
 	}
 	if (!(ret->p < COMPARE_P))
 		return;
-	if (ret->speed.low > 1 / threshold)
+	if (ret->speed.low > 1 / threshold ||
+		(isnan(ret->speed.low) && ret->new_median < ret->old_median))
 		ret->change = CHANGE_FASTER;
 	if (ret->speed.high < threshold)
 		ret->change = isnan(ret->relative.point) || ret->relative.high < threshold
