@@ -57,16 +57,20 @@ static void tell_place(const struct run_result *r, struct lane_about *ret)
 
 /* errno, and where it went wrong. */
 static void judge_not_run(
-	struct run_result *ret, enum lane_stage stage, int errnum, const char *command)
+	struct run_result *ret, const struct run_request *r, enum lane_stage stage, int errnum)
 {
 	ret->ended = ENDED_FAILED;
 	ret->code = errnum;
 	ret->exit_code = stage != LANE_AT_EXEC ? 125 : errnum == ENOENT ? 127 : 126;
-	err_sys(&ret->err, errnum,
-		stage == LANE_AT_EXEC          ? "cannot run %s"
-			: stage == LANE_AT_CWD ? "cannot enter the directory for %s"
-					       : "cannot start %s",
-		command);
+	if (stage == LANE_AT_CWD && r->cwd)
+		err_sys(&ret->err, errnum, "cannot run %s in the directory %.200s", r->argv[0],
+			r->cwd);
+	else
+		err_sys(&ret->err, errnum,
+			stage == LANE_AT_EXEC          ? "cannot run %s"
+				: stage == LANE_AT_CWD ? "cannot enter the directory for %s"
+						       : "cannot start %s",
+			r->argv[0]);
 }
 
 size_t run_seen(struct running *g, int stream, size_t n)
@@ -105,7 +109,7 @@ static void judge_end(const struct running *g, const struct run_end *end)
 		out->exit_code = 128 + SIGTERM;
 		break;
 	case LANE_NOT_RUN:
-	default: judge_not_run(out, end->stage, end->code, g->r->argv[0]); break;
+	default: judge_not_run(out, g->r, end->stage, end->code); break;
 	}
 	/* A shell reports its child's death by SIGKILL as 137; it was the kernel's doing all the same. */
 	if (end->oom && out->exit_code == 137 &&

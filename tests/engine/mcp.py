@@ -69,6 +69,8 @@ def _():
         for arguments in ({}, {"command": "ls", "argv": ["ls"]}, {"argv": []}, {"command": 1}, {"command": "ls", "env": {"A": 1}},
                           {"command": "ls\0"}, {"command": "ls", "cwd": "/"}):
             c.fails("execute_command", **arguments)
+        got = c.call("execute_command", command="ls", work_dir="/none/here")
+        assert got["exit_code"] == 125 and "/none/here" in got["error"], got
         got = c.call("execute_command", argv=["/none"])
         assert got["exit_code"] == 127, got
 
