@@ -610,6 +610,14 @@ static void test_copy_and_mouse(void **state)
 	term_expect(t, "Copied: alpha");
 	out = term_output(t, &len);
 	assert_non_null(memmem(out, len, "\033]52;c;YWxwaGE=", 15));
+	/* Pasted into a shell it does nothing: no escape sequences, no end of a line. */
+	term_send(t, "jj");
+	expect_cursor(t, "evil");
+	term_send(t, "y");
+	term_expect(t, "Copied: evil^[");
+	out = term_output(t, &len);
+	assert_non_null(memmem(out, len, "\033]52;c;ZXZpbF5bWzJK", 19));
+	assert_null(memmem(out, len, "\033]52;c;ZXZpbBs", 14));
 	assert_true(term_find(t, "beta", &row, &column));
 	snprintf(click, sizeof click, "\033[<0;%d;%dM\033[<0;%d;%dm", column + 1, row + 1,
 		column + 1, row + 1);

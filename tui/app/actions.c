@@ -240,14 +240,31 @@ void action_prompt(struct app *a, enum prompt_end end)
 		view_prompt(a, end);
 }
 
+/* What is copied is pasted, often into a shell, and comes from containers: lines without control characters, and no end of
+ * the last one, with which a shell would run it. */
+static void neutralise_lines(struct str *out, const char *s, size_t n)
+{
+	while (n && strchr("\r\n", s[n - 1]))
+		n--;
+	for (const char *end = s + n, *nl; s <= end && n; s = nl + 1) {
+		nl = memchr(s, '\n', (size_t)(end - s));
+		text_neutralise(out, s, (size_t)((nl ? nl : end) - s), false);
+		if (!nl)
+			return;
+		str_addc(out, '\n');
+	}
+}
+
 static void copy_view(struct app *a)
 {
 	struct view *v = &app_top(a)->view;
-	AUTO_STR struct str out = STR_INIT;
+	AUTO_STR struct str raw = STR_INIT, out = STR_INIT;
 	size_t lines = 1;
 	char shown[48];
 
-	if (!v->ops->copy || !v->ops->copy(v, &out) || out.len == 0) {
+	if (v->ops->copy && v->ops->copy(v, &raw))
+		neutralise_lines(&out, raw.s, raw.len);
+	if (out.len == 0) {
 		app_say(a, ROLE_DIM, "Nothing to copy here.");
 		return;
 	}
