@@ -82,6 +82,7 @@
 
 #include <berth/audit.h>
 #include <berth/record.h>
+#include <berth/settings.h>
 
 #include "base/mailbox.h"
 
@@ -93,7 +94,7 @@ struct audit_sys;
 #define AUDIT_CHECKPOINT_S 60
 #define AUDIT_LINGER_MS 100 /* what a command's record may wait for its signature */
 #define AUDIT_LINGER 64     /* records: with so many unsigned nobody waits */
-#define AUDIT_SEGMENT_LEAST ((uint64_t)256 << 10) /* of a log with a bound of its size */
+#define AUDIT_SEGMENT_LEAST ((uint64_t)SETTINGS_LOG_LEAST) /* of a log with a bound of its size */
 #define AUDIT_COMMIT_MS 25 /* how long a GROUPED record waits for company; limit 50 */
 #define AUDIT_QUEUE_MAX ((size_t)64 << 20) /* bytes waiting; beyond that submitting fails */
 

@@ -65,7 +65,7 @@ const struct setting setting_table[] = {
 	{"audit.keep_days", SETTING_INT, AT(audit_keep_days), 0, 36500, NULL,
 		"Days after which parts of the audit log are removed; 0: never."},
 	{"audit.keep_bytes", SETTING_BYTES, AT(audit_keep_bytes), 0, 1e15, NULL,
-		"Size of the audit log above which its oldest parts are removed; 0: never."},
+		"Size of the audit log above which its oldest parts are removed, at least 256k; 0: never."},
 	{"clean.home_days", SETTING_INT, AT(clean_home_days), 0, 36500, NULL,
 		"Days without use before `berth clean` marks the home volume of an ended session; 0: none."},
 	{"journal.commands", SETTING_INT, AT(journal_commands), 0, 4096, NULL,
@@ -235,6 +235,11 @@ static int read_byte_setting(const struct setting *t, const struct config *c, co
 	if (v < (uint64_t)t->min || v > (uint64_t)t->max)
 		return node_err(c, n, e, "found \"%s\", expected an amount from %lldk to %lldm.",
 			n->value, (long long)t->min >> 10, (long long)t->max >> 20);
+	/* Whole parts of the log are removed, and the newest stays. */
+	if (v && v < SETTINGS_LOG_LEAST && !strcmp(t->name, "audit.keep_bytes"))
+		return node_err(c, n, e,
+			"found \"%s\", expected 0 (any size) or at least %dk, the smallest part of the audit log.",
+			n->value, SETTINGS_LOG_LEAST >> 10);
 	*out = v;
 	return 0;
 }

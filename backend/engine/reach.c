@@ -1,15 +1,30 @@
 /* reach.c - explains why the engine did not answer: which one, where it was configured, and what to do. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/private_engine.h>
 #include <berth/text.h>
 
 #include "engine/call.h"
 
-static const char *no_unix(int errnum)
+static bool is_private_engine(const char *path)
 {
+	static const char tail[] = "/engine/docker.sock";
+	size_t n = path ? strlen(path) : 0;
+	char own[PATH_MAX];
+
+	/* Its name is only asked for where it could be: that makes its folder. */
+	return n >= sizeof tail && !strcmp(path + n - (sizeof tail - 1), tail) &&
+		!private_engine_socket(own, sizeof own) && !strcmp(path, own);
+}
+
+static const char *no_unix(const char *path, int errnum)
+{
+	if ((errnum == ENOENT || errnum == ECONNREFUSED) && is_private_engine(path))
+		return "berth's private engine does not run: start it with berth engine start";
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
@@ -66,7 +81,8 @@ static void explain_trouble(const struct endpoint *ep, const struct http_reply *
 		return;
 	switch (trouble) {
 	case HTTP_NO_CONNECTION:
-		known = ep->transport == TRANSPORT_UNIX ? no_unix(from->sys) : no_tcp(from->sys);
+		known = ep->transport == TRANSPORT_UNIX ? no_unix(ep->path, from->sys)
+							: no_tcp(from->sys);
 		if (!known && from->sys)
 			known = strerrordesc_np(from->sys);
 		break;

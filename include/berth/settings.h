@@ -160,6 +160,8 @@ extern const struct setting setting_host_table[];    /* of one rule of `hosts` *
 extern const struct setting setting_alert_table[];   /* of one of `alerts` */
 extern const struct setting setting_command_table[]; /* of one of `commands` */
 
+#define SETTINGS_LOG_LEAST \
+	(256 << 10) /* least audit_keep_bytes but 0: the smallest part of the log */
 #define SETTINGS_DEFAULTS "configs/berth.yaml" /* embedded */
 
 /* `file` NULL: the default place.  0, or -1 and nothing to release. */

@@ -104,9 +104,13 @@ type scan(
 key Enter
 wait is not a regular expression
 END
-# On a terminal a line is a line, in local time, and says how it ended.
+# On a terminal a line is a line, in local time, and says how it ended, however long the names are.
+long=$(printf 'long-%.0s' {1..20})
+mkdir "$long" && "$BERTH" files scan "$long" >/dev/null && "$BERTH" workspace create task "${long:0:40}" >/dev/null &&
+	"$BERTH" workspace checkpoint "${long:0:40}" >/dev/null || bad=1
 got=$(script -qec "stty cols 80; '$BERTH' audit list" /dev/null </dev/null | tr -d '\r')
-if [ -n "$got" ] && ! grep -qE '.{81}' <<<"$got" && grep -q "$shown .* file.scan .* ok" <<<"$got"; then
+if [ -n "$got" ] && ! grep -qE '.{81}' <<<"$got" && grep -q "$shown .* file.scan .* ok" <<<"$got" &&
+	! grep -vE ' (ok|failed|intent)( |$)' <<<"$got"; then
 	echo 'ok a list fits the terminal'
 else
 	echo 'not ok a list fits the terminal'

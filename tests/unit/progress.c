@@ -151,12 +151,53 @@ static void test_counted(void **state)
 	close(tty);
 }
 
+static bool read_step(void *ctx, struct job_info *out)
+{
+	read_job(ctx, out);
+	snprintf(out->current, sizeof out->current, "RUN make");
+	return true;
+}
+
+/* In a log each line stands once, and what is printed line by line is not told again. */
+static void test_in_a_log(void **state)
+{
+	int ends[2], out = dup(1), err = dup(2);
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], 1);
+	dup2(ends[1], 2);
+	cli_progress_log_ms = 20;
+	atomic_store(&reads, 0);
+	cli_progress_start(read_step, NULL);
+	while (atomic_load(&reads) < 3)
+		poll(NULL, 0, 5);
+	cli_progress_print("Step 1/4 : RUN make");
+	while (atomic_load(&reads) < 9)
+		poll(NULL, 0, 5);
+	cli_progress_stop();
+	cli_progress_log_ms = 10000;
+	dup2(out, 1);
+	dup2(err, 2);
+	close(ends[1]);
+	drain_progress(ends[0], text, sizeof text);
+	assert_int_equal(count_drawings(text, "berth: up: 2 of 4 agents  RUN make\n"), 1);
+	assert_int_equal(count_drawings(text, "Step 1/4 : RUN make\n"), 1);
+	assert_int_equal(count_drawings(text, "berth: up: 3 of 4 agents\n"), 1);
+	assert_int_equal(count_drawings(text, "RUN make"), 2);
+	close(ends[0]);
+	close(out);
+	close(err);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_in_place),
 		cmocka_unit_test(test_drawn_once),
 		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_in_a_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -344,6 +344,9 @@ static void test_setting_sentences(void **state)
 	refuse_settings("theme:\n", "berth.yaml:1:7: found nothing, expected a word.");
 	refuse_settings("logs: {buffer: 1k}\n",
 		"berth.yaml:1:16: found \"1k\", expected an amount from 64k to 1024m.");
+	refuse_settings("audit: {keep_bytes: 255k}\n",
+		"berth.yaml:1:21: found \"255k\", expected 0 (any size) or at least 256k, the "
+		"smallest part of the audit log.");
 	refuse_settings("hosts: prod\n",
 		"berth.yaml:1:8: found a single value, expected a list of rules such as "
 		"- host: \"tcp://prod*\".");

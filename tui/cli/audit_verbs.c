@@ -12,6 +12,7 @@
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/jsonw.h>
+#include <berth/text.h>
 #include <berth/when.h>
 
 #include "views/audit/audit_text.h"
@@ -21,6 +22,7 @@
 #define FOLLOW_MS 200
 #define STEP_RECORDS 4096
 #define NARROW 110
+#define OUTCOME_W 14
 
 /* ---- list */
 
@@ -79,12 +81,24 @@ static void put_json(struct str *out, const struct audit_record *r)
 	jsonw_release(&j);
 }
 
-/* At least `width` columns, and two blanks to what follows. */
-static void pad_to(struct str *out, size_t start, size_t width)
+/* At least `width` columns (exactly, where `cut`), and two blanks to what follows. */
+static void put_cell(struct str *out, void (*put)(struct str *out, const struct audit_record *r),
+	const struct audit_record *r, size_t width, bool cut)
 {
-	while (out->len - start < width)
+	AUTO_STR struct str cell = STR_INIT;
+
+	put(&cell, r);
+	if (cut)
+		cli_clip(&cell, (int)width);
+	str_add(out, cell.s, cell.len);
+	for (size_t w = (size_t)text_width(cell.s, cell.len); w < width; w++)
 		str_addc(out, ' ');
 	str_adds(out, "  ");
+}
+
+static void put_operation(struct str *out, const struct audit_record *r)
+{
+	str_adds(out, operation_table[r->operation].name);
 }
 
 /* For a person at a terminal: local time, and the outcome within 80 columns. */
@@ -102,26 +116,24 @@ static void local_stamp(char buf[FORMAT_MAX], int64_t wall_ms, bool narrow)
 static void put_line(struct str *out, const struct audit_record *r, int columns)
 {
 	bool narrow = columns && columns < NARROW;
+	size_t taken, target;
 	char at[FORMAT_MAX];
-	size_t start;
 
 	if (columns)
 		local_stamp(at, r->wall_ms, narrow);
 	else
 		format_stamp(at, r->wall_ms);
 	str_addf(out, "%*llu  %s  ", narrow ? 5 : 7, (unsigned long long)r->seq, at);
-	start = out->len;
-	audit_text_who(out, r);
-	pad_to(out, start, narrow ? 8 : 12);
-	start = out->len;
-	str_adds(out, operation_table[r->operation].name);
-	pad_to(out, start, narrow ? 15 : 18);
-	start = out->len;
-	audit_text_target(out, r);
-	pad_to(out, start, narrow ? 16 : 24);
-	start = out->len;
-	audit_text_outcome(out, r);
-	pad_to(out, start, 14);
+	/* However long a name is, how it ended is on the line. */
+	put_cell(out, audit_text_who, r, narrow ? 8 : 12, columns);
+	put_cell(out, put_operation, r, narrow ? 17 : 18, columns);
+	taken = (size_t)text_width(out->s, out->len) + OUTCOME_W + 2;
+	target = !narrow                       ? 24
+		: taken + 8 > (size_t)columns  ? 8
+		: (size_t)columns - taken > 24 ? 24
+					       : (size_t)columns - taken;
+	put_cell(out, audit_text_target, r, target, columns);
+	put_cell(out, audit_text_outcome, r, OUTCOME_W, false);
 	audit_text_detail(out, r);
 	while (out->len && out->s[out->len - 1] == ' ')
 		out->s[--out->len] = '\0';

@@ -19,6 +19,8 @@
 
 #define BAR_WIDTH 20
 
+int cli_progress_log_ms = 10000;
+
 static struct {
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -27,6 +29,7 @@ static struct {
 	void *ctx;
 	struct str line; /* what stands there, where it is drawn in place */
 	bool on, stop, terminal, shown;
+	bool told; /* what is done now is printed line by line */
 } progress = {
 	.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .line = STR_INIT};
 
@@ -64,7 +67,7 @@ static void describe_progress(struct str *line, const struct job_info *j)
 				      : format_count(done, (uint64_t)j->rate));
 	if (j->eta_ms >= 0)
 		str_addf(line, ", %s left", format_span(done, j->eta_ms / 1000));
-	if (*j->current)
+	if (*j->current && (progress.terminal || !progress.told))
 		str_addf(line, "  %s", j->current);
 }
 
@@ -91,6 +94,11 @@ static void show_progress(const struct job_info *j)
 	describe_progress(&line, j);
 	text_neutralise(&clean, line.s, line.len, false);
 	if (!progress.terminal) {
+		/* A log is not filled with one line again and again. */
+		if (progress.line.len == clean.len && !memcmp(progress.line.s, clean.s, clean.len))
+			return;
+		str_clear(&progress.line);
+		str_add(&progress.line, clean.s, clean.len);
 		fprintf(stderr, "berth: %s\n", clean.s);
 		return;
 	}
@@ -116,7 +124,7 @@ static void show_progress(const struct job_info *j)
 static void *report_progress(void *arg)
 {
 	struct job_info job;
-	int step = progress.terminal ? 200 : 10000;
+	int step = progress.terminal ? 200 : cli_progress_log_ms;
 
 	(void)arg;
 	pthread_mutex_lock(&progress.lock);
@@ -155,6 +163,7 @@ void cli_progress_print(const char *text)
 	text_neutralise(&clean, text, strlen(text), false);
 	pthread_mutex_lock(&progress.lock);
 	clear_line();
+	progress.told = true;
 	puts(clean.s);
 	fflush(stdout);
 	pthread_mutex_unlock(&progress.lock);
@@ -196,5 +205,5 @@ void cli_progress_stop(void)
 	pthread_join(progress.thread, NULL);
 	clear_line();
 	str_release(&progress.line);
-	progress.on = progress.stop = false;
+	progress.on = progress.stop = progress.told = false;
 }

@@ -22,6 +22,8 @@ void cli_progress_wait(const char *whom);
 /* A line on `fd` can be drawn again where it stands: a terminal that says how wide it is.  A serial console
  * without a size is often only recorded: every drawing would make its one line longer. */
 bool cli_progress_in_place(int fd);
+/* Between two lines where none is drawn in place; one that has not changed is not printed again. */
+extern int cli_progress_log_ms;
 void cli_progress_stop(void); /* the line is taken away; not started is fine */
 
 #endif
