@@ -274,7 +274,8 @@ int target_find(
 	snprintf(t->name, sizeof t->name, "%s", bare_name(root));
 	snprintf(t->id, sizeof t->id, "%s", ejson_string(root, "Id"));
 	t->pid = ejson_int(ejson_get(root, "State"), "Pid", 0);
-	t->local = tree_is_here(t->pid, t->id);
+	/* An engine elsewhere could name a container of this host. */
+	t->local = t->at.endpoint.transport == TRANSPORT_UNIX && tree_is_here(t->pid, t->id);
 	t->sandbox = t->local && sandbox_is(t->pid);
 	describe_place(t, root, ret);
 	if (check_policy(t, r, root, e)) {

@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """containers.py - stop, start, restart, rm, logs, inspect, top, events and the forms of ps, as programs."""
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, made, main, neutral, wait_for
@@ -173,6 +176,59 @@ def an_id_names_no_process_of_the_host():
     finally:
         victim.kill()
         victim.wait()
+
+
+def forward(listener, path):
+    """Each connection to an engine's socket."""
+    def pipe(source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            engine_side = socket.socket(socket.AF_UNIX)
+            engine_side.connect(path)
+            for pair in ((client, engine_side), (engine_side, client)):
+                threading.Thread(target=pipe, args=pair, daemon=True).start()
+
+
+@case
+def an_engine_elsewhere_names_no_process_here():
+    """It knows the full id of a container of this host (here a process in a cgroup of that name), and says that this is its own."""
+    name, top = os.urandom(32).hex(), next((d for d in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.exists(d + "/cgroup.procs")), None)
+    if not top or not os.access(top, os.W_OK):
+        return
+    group = os.path.join(top, name)
+    try:
+        os.mkdir(group)
+    except OSError:
+        return
+    victim = subprocess.Popen(["sleep", "600"])  # pylint: disable=consider-using-with
+    try:
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as f:
+            f.write(str(victim.pid))
+        with Fake(containers=[{"name": "evil", "id": name, "pid": victim.pid}], exec_pid=victim.pid) as fake, \
+                socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=forward, args=(listener, fake.path), daemon=True).start()
+            done = berth("-H", f"tcp://127.0.0.1:{listener.getsockname()[1]}", "exec", "--timeout", "1", "evil", "--", "sleep", "9")
+            assert [r for r in fake.requests() if "/exec" in r], (done.code, done.err)
+            assert victim.poll() is None, (done.code, done.out, done.err)
+    finally:
+        victim.kill()
+        victim.wait()
+        wait_for(lambda: not os.path.exists(group) or remove_group(group), "the cgroup stays")
+
+
+def remove_group(path):
+    try:
+        os.rmdir(path)
+    except OSError:
+        return False
+    return True
 
 
 @case
