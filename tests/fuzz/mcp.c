@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,8 @@ static void begin_once(void)
 	AUTO_FREE char *text = NULL;
 	struct err e = ERR_INIT;
 
+	/* As berth mcp does: a command may be written to that has ended. */
+	signal(SIGPIPE, SIG_IGN);
 	strcpy(top, "/dev/shm/berth-fuzz-XXXXXX");
 	if (!mkdtemp(top)) {
 		strcpy(top, "/tmp/berth-fuzz-XXXXXX");
