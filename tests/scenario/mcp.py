@@ -760,5 +760,18 @@ def _():
         assert [x["text"] for x in d.call("get_results", task="third")["results"]] == ["for all"]
         d.fails("get_results", task="third", result="where")
         d.fails("get_results", task="maker", result="n")
+    # Other names each time do not fill the disk.
+    os.remove(f"{tree}/tasks/maker/files/key")
+    with open("small.set", "w", encoding="utf-8") as out:
+        out.write("workspaces: {limit_bytes: 1m}\n")
+    with Client("tasks.yaml", "--settings", "small.set", agent="maker") as c:
+        for n in range(4):
+            with open(f"{tree}/tasks/maker/files/big{n}", "wb") as out:
+                out.write(bytes(400000))
+            got = c.ask("tools/call", name="hand_over", arguments={"task": "reader", "paths": [f"files/big{n}"]})["result"]
+            os.remove(f"{tree}/tasks/maker/files/big{n}")
+            assert ("more than the limit of its workspace" in json.dumps(got)) == (n > 1), (n, got)
+        held = sorted(os.listdir(f"{tree}/shared/inter_task/reader/maker/files"))
+        assert held == ["a", "big0", "big1"], held
 
 main()

@@ -210,7 +210,7 @@ static const struct cli_command workspace_verbs[] = {
 			"an editor).  Files that would make a directory a bare git repository are dropped.",
 		.options = workspace_apply_options, .schema = "berth.workspace_take/1"},
 	{"hand-over", "FROM TO PATH...", 3, 256, FILES(cli_workspace_hand_over),
-		.help = "copy files of a task to another task, read-only",
+		.needs = NEEDS_SETTINGS, .help = "copy files of a task to another task, read-only",
 		.about =
 			"FROM is TASK or TASK@CHECKPOINT, TO another task, PATH a file or a directory from "
 			"FROM's top, or . for all.  They are copied to shared/inter_task/TO/FROM, which "

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/sum.h>
 
 #include "cli/workspace.h"
 
@@ -13,6 +15,7 @@ struct handing {
 	struct workspace_cli *x;
 	struct workspace_side from;
 	struct workspace_place to;
+	bool full;           /* what was handed over before leaves no room */
 	char path[PATH_MAX]; /* where it lies then, for the receiver, too */
 	int into;
 	struct take *plan;
@@ -62,12 +65,43 @@ static void close_handing(struct handing *h)
 	workspace_side_close(&h->from);
 }
 
+/* What an agent handed over to a task is bounded as its workspace is, or other names each time would fill the disk.  What
+ * is replaced is no larger than that. */
+static int check_inbox_room(struct handing *h, struct err *e)
+{
+	struct workspace_amount held;
+	struct workspace_limits limits;
+	char taken[FORMAT_MAX], limit[FORMAT_MAX];
+
+	if (!record_agent())
+		return 0;
+	workspace_cli_usual(h->x->s, &limits);
+	workspace_limits(h->x->all, &h->from.place.info, &limits);
+	if (workspace_amount(h->into, &held, NULL, NULL, e))
+		return -1;
+	for (size_t i = 0; i < h->plan->nitem; i++) {
+		bool new = h->plan->item[i].fate == TAKE_NEW;
+
+		held.files += new;
+		sum_add(&held.bytes, new ? h->plan->item[i].size : 0);
+	}
+	h->full = workspace_over(&limits, &held);
+	return h->full ? err_set(e, ERR_REFUSED,
+				 "%s would have handed over %s in %" PRIu64
+				 " files to %s, more than the limit of its workspace (%s, %" PRIu64
+				 " files); nothing was handed over.",
+				 h->from.place.path, format_bytes(taken, held.bytes), held.files,
+				 h->to.path, format_bytes(limit, limits.bytes), limits.files)
+		       : 0;
+}
+
 static int do_hand_over(void *ctx, struct audit_record *r, struct err *e)
 {
 	struct handing *h = ctx;
 
 	(void)r;
-	if (workspace_cli_check_secrets(h->x->c, h->plan, "handed over", e))
+	if (workspace_cli_check_secrets(h->x->c, h->plan, "handed over", e) ||
+		check_inbox_room(h, e))
 		return -1;
 	umask(022); /* the receiver is another user where we are root */
 	/* What it handed over before is its own to replace. */
@@ -126,7 +160,7 @@ static int hand_over_files(struct workspace_cli *x, struct err *e)
 	if (rc == 0) {
 		if (!dry)
 			rc = record_hand_over(&h, e);
-		told = tell_handing(&h, !dry && rc == 0);
+		told = h.full ? 0 : tell_handing(&h, !dry && rc == 0);
 		rc = rc ? rc : told;
 	}
 	close_handing(&h);
@@ -135,6 +169,5 @@ static int hand_over_files(struct workspace_cli *x, struct err *e)
 
 int cli_workspace_hand_over(const struct cli *c, const struct settings *s, struct err *e)
 {
-	(void)s;
-	return workspace_cli_run(c, hand_over_files, e);
+	return workspace_cli_run_with(c, s, hand_over_files, e);
 }
