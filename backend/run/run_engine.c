@@ -672,16 +672,17 @@ static void tear_down_exec(struct away *a)
 	free(a->held);
 }
 
-/* "... executable file not found in $PATH", "... permission denied", "... chdir to cwd ..." */
+/* "... executable file not found in $PATH", "... permission denied", "... chdir to cwd ...", "Cwd must be an absolute path" */
 static void judge_not_started(const struct away *a, struct run_end *end)
 {
 	const char *words = a->early[1].len ? a->early[1].s : a->early[2].s;
 	bool absent = strstr(words, "not found") || strstr(words, "no such file");
+	bool relative = strcasestr(words, "cwd must be an absolute path");
 
 	end->how = LANE_NOT_RUN;
-	end->stage = strstr(words, "chdir to cwd") ? LANE_AT_CWD : LANE_AT_EXEC;
+	end->stage = relative || strstr(words, "chdir to cwd") ? LANE_AT_CWD : LANE_AT_EXEC;
 	if (end->stage == LANE_AT_CWD)
-		end->code = absent ? ENOENT : EACCES;
+		end->code = absent || relative ? ENOENT : EACCES;
 	else if (absent || (!*words && a->exit_code == 127))
 		end->code = ENOENT;
 	else

@@ -138,6 +138,7 @@ check 'and as many of them' bash -c '[ "$("$BERTH" exec '"$agent"' -- sh -c "ech
 check 'exec without -- names the line' bash -c '! "$BERTH" exec --json '"$agent"' ls -l 2>err; grep -q "exec '"$agent"' -- ls -l" err'
 check 'a directory and variables' says 0 '/tmp|1|from-here' env HERE=from-here "$BERTH" exec -w /tmp -e A=1 -e HERE "$agent" -- sh -c 'echo "$PWD|$A|$HERE"'
 check 'a directory that is not there' exits 125 "$BERTH" exec -w /nowhere "$agent" -- true
+check 'and is named' bash -c '"$BERTH" exec -w /nowhere "$1" -- true 2>&1 | grep -q "cannot run true in the directory /nowhere"' - "$agent"
 check 'no such variable' exits 125 "$BERTH" exec -e 1A=1 "$agent" -- true
 check 'as the user that it is' says 0 1000 "$BERTH" exec -u 1000 "$agent" -- id -u
 check 'but as no other' exits 125 "$BERTH" exec -u 0 "$agent" -- id -u
