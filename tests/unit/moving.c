@@ -13,7 +13,7 @@
 #include <berth/checkpoint.h>
 #include <berth/mem.h>
 #include <berth/str.h>
-#include <berth/take.h>
+#include <berth/apply.h>
 
 #include "checkpoint/restore.h"
 #include "files/files.h"
@@ -215,23 +215,23 @@ static void read_changes(struct checkpoint_tree *before)
 	checkpoint_tree_free(now);
 }
 
-static void take_changes(struct checkpoint_tree *before)
+static void apply_changes(struct checkpoint_tree *before)
 {
 	static const char *const all[] = {"."};
 	AUTO_CLOSE int into =
 		(tree_mkdirs("into"), open(tree_path("into"), O_RDONLY | O_DIRECTORY));
 	struct checkpoint_tree *now = checkpoint_tree_now(store, root, NULL, &e);
-	struct take *t;
+	struct apply *t;
 
 	if (!now)
 		fail_msg("%s", e.msg);
-	t = take_prepare(
-		&(struct take_wish){
+	t = apply_prepare(
+		&(struct apply_wish){
 			.from = now, .start = before, .path = all, .npath = 1, .into = into},
 		&e);
-	if (!t || take_carry_out(t, true, &e) < 0)
+	if (!t || apply_carry_out(t, true, &e) < 0)
 		fail_msg("%s", e.msg);
-	take_free(t);
+	apply_free(t);
 	checkpoint_tree_free(now);
 	assert_true(tree_exists("into/a"));
 }
@@ -257,7 +257,7 @@ static void test_while_somebody_saves(void **state)
 			fail_msg("%s", e.msg);
 		fork_point(name);
 		read_changes(before);
-		take_changes(before);
+		apply_changes(before);
 	}
 	end_saving(saver);
 	checkpoint_tree_free(before);

@@ -11,7 +11,7 @@
 #include <berth/record.h>
 #include <berth/settings.h>
 #include <berth/str.h>
-#include <berth/take.h>
+#include <berth/apply.h>
 #include <berth/workspace.h>
 
 #include "cli/commands.h"
@@ -104,12 +104,12 @@ void workspace_cli_json_git(const struct workspace_git *g, struct jsonw *j);
 void workspace_cli_lines(const struct str *text, bool terminal);
 /* What passes, and what does not: lines for a person, "items", "secrets" and "unchecked" of a JSON object, and the names of what
  * is written (free(*ret)). */
-void workspace_cli_take(const struct take *p);
-void workspace_cli_json_take(struct jsonw *j, const struct take *p);
-size_t workspace_cli_passing(const struct take *p, const char ***ret);
+void workspace_cli_apply(const struct apply *p);
+void workspace_cli_json_apply(struct jsonw *j, const struct apply *p);
+size_t workspace_cli_passing(const struct apply *p, const char ***ret);
 /* ERR_REFUSED, without --secrets, where there are likely ones, or not all could be looked through; "nothing was DONE". */
 int workspace_cli_check_secrets(
-	const struct cli *c, const struct take *p, const char *done, struct err *e);
+	const struct cli *c, const struct apply *p, const char *done, struct err *e);
 /* A checkpoint as a line, and as members of a JSON object. */
 void workspace_cli_point(const struct checkpoint_info *p);
 void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p);

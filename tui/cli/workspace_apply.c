@@ -8,37 +8,37 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <berth/take.h>
+#include <berth/apply.h>
 #include <berth/format.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "cli/take_branch.h"
+#include "cli/apply_branch.h"
 #include "cli/workspace.h"
 
-static const char *const fates[] = {[TAKE_NEW] = "new",
-	[TAKE_CHANGED] = "changed",
-	[TAKE_SAME] = "same",
-	[TAKE_CONFLICT] = "conflict",
-	[TAKE_BLOCKED] = "blocked",
-	[TAKE_DROPPED] = "dropped",
-	[TAKE_LEFT] = "left"};
+static const char *const fates[] = {[APPLY_NEW] = "new",
+	[APPLY_CHANGED] = "changed",
+	[APPLY_SAME] = "same",
+	[APPLY_CONFLICT] = "conflict",
+	[APPLY_BLOCKED] = "blocked",
+	[APPLY_DROPPED] = "dropped",
+	[APPLY_LEFT] = "left"};
 
-struct taking_cli {
+struct applying_cli {
 	struct workspace_cli *x;
 	struct workspace_side from;
 	struct checkpoint_tree *start;
 	struct workspace_place project; /* where the target is one */
 	int into;
-	struct take *plan;
-	struct take_branch branch; /* with --branch */
-	char id[TAKE_ID_MAX];
+	struct apply *plan;
+	struct apply_branch branch; /* with --branch */
+	char id[APPLY_ID_MAX];
 	bool asked; /* a person chose each hunk */
 };
 
 /* A workspace by its name, else a directory. */
-static int open_target(struct taking_cli *t, const char *said, struct err *e)
+static int open_target(struct applying_cli *t, const char *said, struct err *e)
 {
 	struct err why = ERR_INIT;
 
@@ -95,16 +95,16 @@ static int read_hunk_numbers(const char *said, bool *chosen, size_t n, struct er
 	return at > said ? 0 : err_set(e, ERR_USAGE, "give a list of hunks: --hunks 1,3-5.");
 }
 
-static void print_hunk(const struct take *p, size_t i)
+static void print_hunk(const struct apply *p, size_t i)
 {
-	const struct take_item *item = &p->item[p->hunk[i].item];
+	const struct apply_item *item = &p->item[p->hunk[i].item];
 	AUTO_STR struct str text = STR_INIT, path = STR_INIT;
 	char bytes[FORMAT_MAX];
 
 	text_quote_name(&path, item->path, strlen(item->path));
 	printf("hunk %zu of %zu  %-8s %s%s%s\n", i + 1, p->nhunk, fates[item->fate], path.s,
 		item->why ? "  " : "", item->why ? item->why : "");
-	take_show_hunk(p, i, &text);
+	apply_show_hunk(p, i, &text);
 	if (p->hunk[i].whole)
 		printf("the whole file, %s%s\n", format_bytes(bytes, item->size),
 			item->executable ? ", executable" : "");
@@ -113,7 +113,7 @@ static void print_hunk(const struct take *p, size_t i)
 }
 
 /* From `i` on, and how many: y and n speak of one, a and d of what is left of the file, q of all that is left. */
-static size_t ask_hunk(const struct take *p, size_t i, bool *chosen, struct err *e)
+static size_t ask_hunk(const struct apply *p, size_t i, bool *chosen, struct err *e)
 {
 	char line[16];
 	size_t end = i + 1;
@@ -142,7 +142,7 @@ static size_t ask_hunk(const struct take *p, size_t i, bool *chosen, struct err 
 }
 
 /* Numbers of hunks mean what they did where they were read, or nothing. */
-static int check_plan_is(const struct taking_cli *t, const char *said, struct err *e)
+static int check_plan_is(const struct applying_cli *t, const char *said, struct err *e)
 {
 	return !said || !strcmp(said, t->id)
 		? 0
@@ -151,7 +151,7 @@ static int check_plan_is(const struct taking_cli *t, const char *said, struct er
 }
 
 /* What some tool would run of it. */
-static void print_runs(const struct take *p)
+static void print_runs(const struct apply *p)
 {
 	for (size_t i = 0; i < p->nruns; i++) {
 		AUTO_STR struct str path = STR_INIT;
@@ -162,7 +162,7 @@ static void print_runs(const struct take *p)
 	fflush(stdout);
 }
 
-static void json_runs(struct jsonw *j, const struct take *p)
+static void json_runs(struct jsonw *j, const struct apply *p)
 {
 	jsonw_array(j, "runs");
 	for (size_t i = 0; i < p->nruns; i++) {
@@ -175,7 +175,7 @@ static void json_runs(struct jsonw *j, const struct take *p)
 }
 
 /* What is likely a secret of what passes. */
-static void print_secrets(const struct take *p)
+static void print_secrets(const struct apply *p)
 {
 	for (size_t i = 0; i < p->nsecret; i++) {
 		AUTO_STR struct str path = STR_INIT;
@@ -197,16 +197,16 @@ static void print_secrets(const struct take *p)
 }
 
 /* Before anything is taken. */
-static void print_warnings(const struct take *p)
+static void print_warnings(const struct apply *p)
 {
 	print_secrets(p);
 	print_runs(p);
 }
 
-static int choose_hunks(struct taking_cli *t, struct err *e)
+static int choose_hunks(struct applying_cli *t, struct err *e)
 {
 	const struct cli *c = t->x->c;
-	struct take *p = t->plan;
+	struct apply *p = t->plan;
 	AUTO_FREE bool *chosen = xcalloc(p->nhunk + 1, sizeof *chosen);
 	struct err why = ERR_INIT;
 
@@ -215,7 +215,7 @@ static int choose_hunks(struct taking_cli *t, struct err *e)
 	if (cli_value(c, "hunks")) {
 		if (read_hunk_numbers(cli_value(c, "hunks"), chosen, p->nhunk, e))
 			return -1;
-		take_choose(p, chosen);
+		apply_choose(p, chosen);
 	} else if (cli_flag(c, "patch") && cli_flag(c, "dry-run")) {
 		if (!cli_flag(c, "json"))
 			printf("plan %s\n", t->id);
@@ -227,19 +227,19 @@ static int choose_hunks(struct taking_cli *t, struct err *e)
 			i = ask_hunk(p, i, chosen, &why);
 		if (why.kind)
 			return err_copy(e, &why);
-		take_choose(p, chosen);
+		apply_choose(p, chosen);
 		t->asked = true;
 	}
 	return 0;
 }
 
-static void json_hunks(struct jsonw *j, const struct take *p)
+static void json_hunks(struct jsonw *j, const struct apply *p)
 {
 	jsonw_array(j, "hunks");
 	for (size_t i = 0; i < p->nhunk; i++) {
 		AUTO_STR struct str text = STR_INIT;
 
-		take_show_hunk(p, i, &text);
+		apply_show_hunk(p, i, &text);
 		jsonw_object(j, NULL);
 		jsonw_uint(j, "number", i + 1);
 		jsonw_text(j, "path", p->item[p->hunk[i].item].path);
@@ -249,10 +249,10 @@ static void json_hunks(struct jsonw *j, const struct take *p)
 	jsonw_end(j);
 }
 
-static int open_taking(struct taking_cli *t, struct err *e)
+static int open_taking(struct applying_cli *t, struct err *e)
 {
 	const struct cli *c = t->x->c;
-	struct take_wish wish = {
+	struct apply_wish wish = {
 		.path = (const char *const *)c->argv + 1, .npath = (size_t)c->argc - 1};
 	struct err why = ERR_INIT;
 
@@ -272,20 +272,20 @@ static int open_taking(struct taking_cli *t, struct err *e)
 	wish.into = t->into;
 	wish.hunks = cli_flag(c, "patch") || cli_value(c, "hunks");
 	if (cli_value(c, "branch") &&
-		take_branch_open(&t->branch, cli_value(c, "branch"), t->into, &wish, e))
+		apply_branch_open(&t->branch, cli_value(c, "branch"), t->into, &wish, e))
 		return -1;
 	wish.own = t->from.place.kind == WORKSPACE_TASK ? "context.json" : NULL;
-	t->plan = take_prepare(&wish, e);
+	t->plan = apply_prepare(&wish, e);
 	if (!t->plan)
 		return -1;
-	take_id(t->plan, t->id);
+	apply_id(t->plan, t->id);
 	return choose_hunks(t, e);
 }
 
-static void close_taking(struct taking_cli *t)
+static void close_taking(struct applying_cli *t)
 {
-	take_free(t->plan);
-	take_branch_close(&t->branch);
+	apply_free(t->plan);
+	apply_branch_close(&t->branch);
 	checkpoint_tree_free(t->start);
 	if (t->into >= 0)
 		close(t->into);
@@ -293,32 +293,32 @@ static void close_taking(struct taking_cli *t)
 	workspace_side_close(&t->from);
 }
 
-static int do_take(void *ctx, struct audit_record *r, struct err *e)
+static int do_apply(void *ctx, struct audit_record *r, struct err *e)
 {
-	struct taking_cli *t = ctx;
+	struct applying_cli *t = ctx;
 
 	(void)r;
-	if (take_carry_out(t->plan, t->asked || cli_flag(t->x->c, "force"), e))
+	if (apply_carry_out(t->plan, t->asked || cli_flag(t->x->c, "force"), e))
 		return -1;
-	return t->branch.name ? take_branch_make(&t->branch, t->plan, t->from.name, e) : 0;
+	return t->branch.name ? apply_branch_make(&t->branch, t->plan, t->from.name, e) : 0;
 }
 
-size_t workspace_cli_passing(const struct take *p, const char ***ret)
+size_t workspace_cli_passing(const struct apply *p, const char ***ret)
 {
 	const char **path = xcalloc(p->nitem + 1, sizeof *path);
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->nitem; i++)
-		if (p->item[i].fate == TAKE_NEW || p->item[i].fate == TAKE_CHANGED ||
-			p->item[i].fate == TAKE_CONFLICT)
+		if (p->item[i].fate == APPLY_NEW || p->item[i].fate == APPLY_CHANGED ||
+			p->item[i].fate == APPLY_CONFLICT)
 			path[n++] = p->item[i].path;
 	*ret = path;
 	return n;
 }
 
-static int record_take(struct taking_cli *t, struct err *e)
+static int record_apply(struct applying_cli *t, struct err *e)
 {
-	const struct take *p = t->plan;
+	const struct apply *p = t->plan;
 	const char *hunks = cli_value(t->x->c, "hunks");
 	AUTO_FREE const char **path = NULL;
 	AUTO_FREE char *into = NULL;
@@ -345,15 +345,15 @@ static int record_take(struct taking_cli *t, struct err *e)
 		.key = "branch", .value = t->branch.name ? t->branch.name : "none"};
 	n = workspace_cli_passing(p, &path);
 	record_manifest(&r, n, path);
-	return record_act(&t->x->by, &r, NULL, do_take, t, e);
+	return record_act(&t->x->by, &r, NULL, do_apply, t, e);
 }
 
 /* ---- what is told */
 
-static void print_items(const struct take *p)
+static void print_items(const struct apply *p)
 {
 	for (size_t i = 0; i < p->nitem; i++) {
-		const struct take_item *item = &p->item[i];
+		const struct apply_item *item = &p->item[i];
 		AUTO_STR struct str path = STR_INIT;
 		char bytes[FORMAT_MAX];
 
@@ -369,14 +369,14 @@ static void print_items(const struct take *p)
 	}
 }
 
-void workspace_cli_take(const struct take *p)
+void workspace_cli_apply(const struct apply *p)
 {
 	print_items(p);
 	print_secrets(p);
 }
 
 int workspace_cli_check_secrets(
-	const struct cli *c, const struct take *p, const char *done, struct err *e)
+	const struct cli *c, const struct apply *p, const char *done, struct err *e)
 {
 	if (cli_flag(c, "secrets"))
 		return 0;
@@ -391,11 +391,11 @@ int workspace_cli_check_secrets(
 	return 0;
 }
 
-void workspace_cli_json_take(struct jsonw *j, const struct take *p)
+void workspace_cli_json_apply(struct jsonw *j, const struct apply *p)
 {
 	jsonw_array(j, "items");
 	for (size_t i = 0; i < p->nitem; i++) {
-		const struct take_item *item = &p->item[i];
+		const struct apply_item *item = &p->item[i];
 
 		jsonw_object(j, NULL);
 		jsonw_text(j, "path", item->path);
@@ -426,7 +426,7 @@ void workspace_cli_json_take(struct jsonw *j, const struct take *p)
 	jsonw_end(j);
 }
 
-static int json_take(const struct taking_cli *t, bool taken)
+static int json_apply(const struct applying_cli *t, bool taken)
 {
 	struct jsonw j;
 
@@ -440,34 +440,34 @@ static int json_take(const struct taking_cli *t, bool taken)
 	jsonw_text(&j, "branch", t->branch.name);
 	jsonw_text(&j, "commit", *t->branch.commit ? t->branch.commit : NULL);
 	jsonw_bool(&j, "taken", taken);
-	workspace_cli_json_take(&j, t->plan);
+	workspace_cli_json_apply(&j, t->plan);
 	json_runs(&j, t->plan);
 	json_hunks(&j, t->plan);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
-static int tell_take(const struct taking_cli *t, bool taken)
+static int tell_apply(const struct applying_cli *t, bool taken)
 {
-	const struct take *p = t->plan;
+	const struct apply *p = t->plan;
 
 	if (cli_flag(t->x->c, "json"))
-		return json_take(t, taken);
+		return json_apply(t, taken);
 	if (cli_flag(t->x->c, "dry-run"))
 		print_warnings(p);
 	print_items(p);
 	if (taken)
 		printf("%" PRIu64 " applied, %" PRIu64 " the same already, %" PRIu64 " dropped\n",
-			p->count[TAKE_NEW] + p->count[TAKE_CHANGED] + p->count[TAKE_CONFLICT],
-			p->count[TAKE_SAME], p->count[TAKE_DROPPED]);
+			p->count[APPLY_NEW] + p->count[APPLY_CHANGED] + p->count[APPLY_CONFLICT],
+			p->count[APPLY_SAME], p->count[APPLY_DROPPED]);
 	if (taken && t->branch.name)
 		printf("branch %s is %s\n", t->branch.name, t->branch.commit);
 	return 0;
 }
 
-static int take_files(struct workspace_cli *x, struct err *e)
+static int apply_files(struct workspace_cli *x, struct err *e)
 {
-	struct taking_cli t = {.x = x,
+	struct applying_cli t = {.x = x,
 		.from.place.root = -1,
 		.project.root = -1,
 		.into = -1,
@@ -479,8 +479,8 @@ static int take_files(struct workspace_cli *x, struct err *e)
 		if (!dry && !cli_flag(x->c, "json") && !t.asked)
 			print_warnings(t.plan);
 		if (!dry)
-			rc = record_take(&t, e);
-		told = tell_take(&t, !dry && rc == 0);
+			rc = record_apply(&t, e);
+		told = tell_apply(&t, !dry && rc == 0);
 		rc = rc ? rc : told;
 	}
 	close_taking(&t);
@@ -490,5 +490,5 @@ static int take_files(struct workspace_cli *x, struct err *e)
 int cli_workspace_apply(const struct cli *c, const struct settings *s, struct err *e)
 {
 	(void)s;
-	return workspace_cli_run(c, take_files, e);
+	return workspace_cli_run(c, apply_files, e);
 }

@@ -18,7 +18,7 @@ struct handing {
 	bool full;           /* what was handed over before leaves no room */
 	char path[PATH_MAX]; /* where it lies then, for the receiver, too */
 	int into;
-	struct take *plan;
+	struct apply *plan;
 };
 
 static int check_ends(const struct handing *h, struct err *e)
@@ -36,7 +36,7 @@ static int check_ends(const struct handing *h, struct err *e)
 static int open_handing(struct handing *h, struct err *e)
 {
 	const struct cli *c = h->x->c;
-	struct take_wish wish = {.path = (const char *const *)c->argv + 2,
+	struct apply_wish wish = {.path = (const char *const *)c->argv + 2,
 		.npath = (size_t)c->argc - 2,
 		.own = "context.json"};
 
@@ -50,13 +50,13 @@ static int open_handing(struct handing *h, struct err *e)
 		return -1;
 	wish.from = h->from.tree;
 	wish.into = h->into;
-	h->plan = take_prepare(&wish, e);
+	h->plan = apply_prepare(&wish, e);
 	return h->plan ? 0 : -1;
 }
 
 static void close_handing(struct handing *h)
 {
-	take_free(h->plan);
+	apply_free(h->plan);
 	if (h->into >= 0) {
 		close(h->into);
 		rmdir(h->path); /* where nothing was handed over, and nothing had been */
@@ -80,7 +80,7 @@ static int check_inbox_room(struct handing *h, struct err *e)
 	if (workspace_amount(h->into, &held, NULL, NULL, e))
 		return -1;
 	for (size_t i = 0; i < h->plan->nitem; i++) {
-		bool new = h->plan->item[i].fate == TAKE_NEW;
+		bool new = h->plan->item[i].fate == APPLY_NEW;
 
 		held.files += new;
 		sum_add(&held.bytes, new ? h->plan->item[i].size : 0);
@@ -105,7 +105,7 @@ static int do_hand_over(void *ctx, struct audit_record *r, struct err *e)
 		return -1;
 	umask(022); /* the receiver is another user where we are root */
 	/* What it handed over before is its own to replace. */
-	return take_carry_out(h->plan, true, e);
+	return apply_carry_out(h->plan, true, e);
 }
 
 static int record_hand_over(struct handing *h, struct err *e)
@@ -127,16 +127,16 @@ static int record_hand_over(struct handing *h, struct err *e)
 
 static int tell_handing(const struct handing *h, bool handed)
 {
-	const struct take *p = h->plan;
+	const struct apply *p = h->plan;
 	struct jsonw j;
 
 	if (!cli_flag(h->x->c, "json")) {
-		workspace_cli_take(p);
+		workspace_cli_apply(p);
 		if (handed)
 			printf("%" PRIu64 " handed over, %" PRIu64 " the same already, %" PRIu64
 			       " dropped: %s\n",
-				p->count[TAKE_NEW] + p->count[TAKE_CONFLICT], p->count[TAKE_SAME],
-				p->count[TAKE_DROPPED], h->path);
+				p->count[APPLY_NEW] + p->count[APPLY_CONFLICT],
+				p->count[APPLY_SAME], p->count[APPLY_DROPPED], h->path);
 		return 0;
 	}
 	jsonw_init(&j, false);
@@ -146,7 +146,7 @@ static int tell_handing(const struct handing *h, bool handed)
 	jsonw_text(&j, "to", h->to.path);
 	jsonw_text(&j, "path", h->path);
 	jsonw_bool(&j, "handed_over", handed);
-	workspace_cli_json_take(&j, p);
+	workspace_cli_json_apply(&j, p);
 	jsonw_end(&j);
 	return jsonw_print(&j);
 }

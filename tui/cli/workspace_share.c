@@ -22,7 +22,7 @@ struct sharing {
 	enum share_kind kind;
 	char version[WORKSPACE_NAME_MAX + 1];
 	int into;
-	struct take *plan;
+	struct apply *plan;
 };
 
 /* --- changing --- */
@@ -31,7 +31,7 @@ static int add_to_version(void *ctx, int dir, struct err *e)
 {
 	struct sharing *s = ctx;
 	const struct cli *c = s->x->c;
-	struct take_wish wish = {.from = s->from.tree,
+	struct apply_wish wish = {.from = s->from.tree,
 		.path = (const char *const *)c->argv + 1,
 		.npath = (size_t)c->argc - 1};
 
@@ -40,12 +40,12 @@ static int add_to_version(void *ctx, int dir, struct err *e)
 	if (s->into < 0)
 		return err_sys(e, errno, "cannot open %s", share_kind_name(s->kind));
 	wish.into = s->into;
-	s->plan = take_prepare(&wish, e);
+	s->plan = apply_prepare(&wish, e);
 	if (!s->plan)
 		return -1;
 	if (workspace_cli_check_secrets(c, s->plan, "shared", e))
 		return -1;
-	return take_carry_out(s->plan, true, e);
+	return apply_carry_out(s->plan, true, e);
 }
 
 /* "templates/docs/a": its kind, and what comes behind; NULL: it is none. */
@@ -144,7 +144,7 @@ static int tell_share(const struct sharing *s, bool shared)
 
 	if (!cli_flag(s->x->c, "json")) {
 		if (s->plan)
-			workspace_cli_take(s->plan);
+			workspace_cli_apply(s->plan);
 		if (shared)
 			printf("shared/ is version %s\n", s->version);
 		return 0;
@@ -155,7 +155,7 @@ static int tell_share(const struct sharing *s, bool shared)
 	jsonw_text(&j, "version", s->version);
 	jsonw_bool(&j, "shared", shared);
 	if (s->plan) {
-		workspace_cli_json_take(&j, s->plan);
+		workspace_cli_json_apply(&j, s->plan);
 	} else {
 		jsonw_array(&j, "items");
 		jsonw_end(&j);
@@ -180,7 +180,7 @@ static int share_files(struct workspace_cli *x, struct err *e)
 		told = rc == 0 || s.plan ? tell_share(&s, rc == 0) : 0;
 		rc = rc ? rc : told;
 	}
-	take_free(s.plan);
+	apply_free(s.plan);
 	if (s.into >= 0)
 		close(s.into);
 	workspace_side_close(&s.from);

@@ -1,5 +1,5 @@
-/* take.c - applies files of a workspace to a project: planned file by file, written as one batch. */
-#include <berth/take.h>
+/* apply.c - applies files of a workspace to a project: planned file by file, written as one batch. */
+#include <berth/apply.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,27 +15,28 @@
 #include <berth/str.h>
 #include <berth/sum.h>
 
-#include "workspace/take_plan.h"
+#include "workspace/apply_plan.h"
 
-#define TAKE_BYTES_MAX (256ull << 30)
-#define TAKE_FILES_MAX 100000
-#define TAKE_LOOKED_MAX (1ull << 30) /* of a file, for secrets */
+#define APPLY_BYTES_MAX (256ull << 30)
+#define APPLY_FILES_MAX 100000
+#define APPLY_LOOKED_MAX (1ull << 30) /* of a file, for secrets */
 
-static struct take_item *add_item(struct plan *p, const char *path)
+static struct apply_item *add_item(struct plan *p, const char *path)
 {
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
 	t->item = mem_grow(t->item, &p->cap_item, t->nitem + 1, sizeof *t->item);
-	p->taking = mem_grow(p->taking, &p->cap_taking, t->nitem + 1, sizeof *p->taking);
-	t->item[t->nitem] = (struct take_item){.path = path};
-	p->taking[t->nitem] =
-		(struct taking){.content = STR_INIT, .old = STR_INIT, .made = STR_INIT};
+	p->applying = mem_grow(p->applying, &p->cap_applying, t->nitem + 1, sizeof *p->applying);
+	t->item[t->nitem] = (struct apply_item){.path = path};
+	p->applying[t->nitem] =
+		(struct applying){.content = STR_INIT, .old = STR_INIT, .made = STR_INIT};
 	return &t->item[t->nitem++];
 }
 
-static bool may_pass(const struct take_item *item)
+static bool may_pass(const struct apply_item *item)
 {
-	return item->fate == TAKE_NEW || item->fate == TAKE_CHANGED || item->fate == TAKE_CONFLICT;
+	return item->fate == APPLY_NEW || item->fate == APPLY_CHANGED ||
+		item->fate == APPLY_CONFLICT;
 }
 
 /* --- what is asked for --- */
@@ -118,54 +119,56 @@ static const char *left_behind(const struct checkpoint_entry *x, uid_t owner)
 	return foreign ? "owner" : NULL;
 }
 
-static void describe_taken(struct take_item *item, const struct checkpoint_entry *x)
+static void describe_taken(struct apply_item *item, const struct checkpoint_entry *x)
 {
 	item->size = x->size;
-	item->executable = take_is_executable(x->mode);
+	item->executable = apply_is_executable(x->mode);
 }
 
 static void choose_change(
 	struct plan *p, const struct checkpoint_change *c, const struct checkpoint_entry *top)
 {
-	struct take_item *item;
+	struct apply_item *item;
 
 	if (!is_asked_for(p, c->path) || S_ISDIR(c->new.mode) ||
 		(!c->new.mode &&S_ISDIR(c->old.mode)))
 		return;
 	item = add_item(p, c->path);
-	p->taking[p->public.nitem - 1].entry = c->new;
+	p->applying[p->public.nitem - 1].entry = c->new;
 	describe_taken(item, &c->new);
 	if (is_of_git(c->path))
-		take_set_fate(item, TAKE_DROPPED, "git's files may contain programs of the agent");
+		apply_set_fate(
+			item, APPLY_DROPPED, "git's files may contain programs of the agent");
 	else if (is_of_berth(c->path))
-		take_set_fate(item, TAKE_DROPPED, "berth keeps its own unfinished changes there");
+		apply_set_fate(item, APPLY_DROPPED, "berth keeps its own unfinished changes there");
 	else if (!c->new.mode)
-		take_set_fate(item, TAKE_DROPPED, "it was removed there");
+		apply_set_fate(item, APPLY_DROPPED, "it was removed there");
 	else if (S_ISLNK(c->new.mode))
-		take_set_fate(item, TAKE_DROPPED, "a symbolic link");
+		apply_set_fate(item, APPLY_DROPPED, "a symbolic link");
 	else if (!S_ISREG(c->new.mode))
-		take_set_fate(item, TAKE_DROPPED, "a device, socket or FIFO");
+		apply_set_fate(item, APPLY_DROPPED, "a device, socket or FIFO");
 	else if (c->what == CHECKPOINT_MODE &&
-		take_is_executable(c->old.mode) == take_is_executable(c->new.mode))
-		take_set_fate(item, TAKE_DROPPED, "only its mode, owner or attributes changed");
+		apply_is_executable(c->old.mode) == apply_is_executable(c->new.mode))
+		apply_set_fate(item, APPLY_DROPPED, "only its mode, owner or attributes changed");
 	else
 		item->without = left_behind(&c->new, top->uid);
 }
 
 /* --- item by item --- */
 
-static int plan_file(struct plan *p, struct take_item *item, struct taking *t, struct err *e)
+static int plan_file(struct plan *p, struct apply_item *item, struct applying *t, struct err *e)
 {
 	struct checkpoint_entry before;
 	const char *why;
 
 	sum_add(&p->bytes, item->size);
-	if (p->bytes > TAKE_BYTES_MAX)
+	if (p->bytes > APPLY_BYTES_MAX)
 		return err_set(e, ERR_REFUSED,
 			"more than %llu GiB in one batch: apply fewer or smaller ones",
-			TAKE_BYTES_MAX >> 30);
-	t->held = item->size <= TAKE_TEXT_MAX && p->held + item->size <= TAKE_HELD_MAX;
-	if (t->held && checkpoint_content(p->wish.from, &t->entry, TAKE_TEXT_MAX, &t->content, e)) {
+			APPLY_BYTES_MAX >> 30);
+	t->held = item->size <= APPLY_TEXT_MAX && p->held + item->size <= APPLY_HELD_MAX;
+	if (t->held &&
+		checkpoint_content(p->wish.from, &t->entry, APPLY_TEXT_MAX, &t->content, e)) {
 		/* It grew, or was closed, since it was listed. */
 		if (e->kind == ERR_REFUSED)
 			e->kind = ERR_CONFLICT;
@@ -176,20 +179,20 @@ static int plan_file(struct plan *p, struct take_item *item, struct taking *t, s
 		describe_taken(item, &t->entry);
 	}
 	p->held += t->held ? item->size : 0;
-	if (take_look_into(p->wish.into, item->path, &why) == 0)
-		return take_judge(p, item, t, e);
+	if (apply_look_into(p->wish.into, item->path, &why) == 0)
+		return apply_judge(p, item, t, e);
 	if (why)
-		take_set_fate(item, TAKE_BLOCKED, why);
+		apply_set_fate(item, APPLY_BLOCKED, why);
 	else if (p->wish.start && checkpoint_lookup(p->wish.start, item->path, &before))
-		take_set_fate(item, TAKE_CONFLICT, "it no longer exists");
+		apply_set_fate(item, APPLY_CONFLICT, "it no longer exists");
 	else
-		take_set_fate(item, TAKE_NEW, NULL);
+		apply_set_fate(item, APPLY_NEW, NULL);
 	return 0;
 }
 
 /* --- secrets --- */
 
-static void add_secret(struct take_secret **all, size_t *n, size_t *cap, struct take_secret one)
+static void add_secret(struct apply_secret **all, size_t *n, size_t *cap, struct apply_secret one)
 {
 	*all = mem_grow(*all, cap, *n + 1, sizeof **all);
 	(*all)[(*n)++] = one;
@@ -198,34 +201,36 @@ static void add_secret(struct take_secret **all, size_t *n, size_t *cap, struct 
 static void note_leak(void *ctx, const char *path, unsigned line, const char *what)
 {
 	struct plan *p = ctx;
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
-	add_secret(&t->secret, &t->nsecret, &p->cap_secret, (struct take_secret){path, what, line});
+	add_secret(
+		&t->secret, &t->nsecret, &p->cap_secret, (struct apply_secret){path, what, line});
 }
 
 static void note_leak_of(void *ctx, const char *path, unsigned line, const char *what)
 {
-	struct taking *x = ctx;
+	struct applying *x = ctx;
 
-	add_secret(&x->secret, &x->nsecret, &x->cap_secret, (struct take_secret){path, what, line});
+	add_secret(
+		&x->secret, &x->nsecret, &x->cap_secret, (struct apply_secret){path, what, line});
 }
 
 /* Of one that is not held; once, for what it holds does not change. */
 static int look_through(
-	struct plan *p, const struct take_item *item, struct taking *x, struct err *e)
+	struct plan *p, const struct apply_item *item, struct applying *x, struct err *e)
 {
 	struct checkpoint_reader *r = checkpoint_reader_open(p->wish.from, &x->entry, e);
-	AUTO_FREE char *buf = xmalloc(TAKE_BLOCK);
+	AUTO_FREE char *buf = xmalloc(APPLY_BLOCK);
 	struct leak_search s;
 	uint64_t done = 0;
 	ssize_t n = r ? 1 : -1;
 
 	leak_search_init(&s, item->path, note_leak_of, x);
-	while (n > 0 && !x->unchecked && (n = checkpoint_read(r, buf, TAKE_BLOCK, e)) > 0) {
+	while (n > 0 && !x->unchecked && (n = checkpoint_read(r, buf, APPLY_BLOCK, e)) > 0) {
 		done += (uint64_t)n;
 		if (!leak_search_add(&s, buf, (size_t)n))
 			x->unchecked = "only up to 1,000 likely secrets";
-		else if (done >= TAKE_LOOKED_MAX && done < item->size)
+		else if (done >= APPLY_LOOKED_MAX && done < item->size)
 			x->unchecked = "only its first GiB";
 	}
 	leak_search_end(&s);
@@ -234,9 +239,9 @@ static int look_through(
 	return n < 0 ? -1 : 0;
 }
 
-static void repeat_findings(struct plan *p, const struct take_item *item, const struct taking *x)
+static void repeat_findings(struct plan *p, const struct apply_item *item, const struct applying *x)
 {
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
 	for (size_t i = 0; i < x->nsecret; i++)
 		note_leak(p, item->path, x->secret[i].line, x->secret[i].what);
@@ -244,35 +249,35 @@ static void repeat_findings(struct plan *p, const struct take_item *item, const 
 		return;
 	t->unchecked =
 		mem_grow(t->unchecked, &p->cap_unchecked, t->nunchecked + 1, sizeof *t->unchecked);
-	t->unchecked[t->nunchecked++] = (struct take_unchecked){item->path, x->unchecked};
+	t->unchecked[t->nunchecked++] = (struct apply_unchecked){item->path, x->unchecked};
 }
 
 /* What is written of it. */
-static const struct str *bytes_of_outcome(const struct taking *x)
+static const struct str *bytes_of_outcome(const struct applying *x)
 {
 	return x->partly ? &x->made : &x->content;
 }
 
-static void add_runs(struct plan *p, const struct take_item *item, const struct taking *x)
+static void add_runs(struct plan *p, const struct apply_item *item, const struct applying *x)
 {
-	struct take *t = &p->public;
-	const char *what = take_what_runs(item->path, x->held ? bytes_of_outcome(x) : NULL);
+	struct apply *t = &p->public;
+	const char *what = apply_what_runs(item->path, x->held ? bytes_of_outcome(x) : NULL);
 
 	if (!what)
 		return;
 	t->runs = mem_grow(t->runs, &p->cap_runs, t->nruns + 1, sizeof *t->runs);
-	t->runs[t->nruns++] = (struct take_runs){item->path, what};
+	t->runs[t->nruns++] = (struct apply_runs){item->path, what};
 }
 
 /* How many there are of each fate, what of it looks like a secret, and what some tool will run. */
 static void sum_up_plan(struct plan *p)
 {
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
 	t->nsecret = t->nunchecked = t->nruns = 0;
 	memset(t->count, 0, sizeof t->count);
 	for (size_t i = 0; i < t->nitem; i++) {
-		const struct taking *x = &p->taking[i];
+		const struct applying *x = &p->applying[i];
 
 		t->count[t->item[i].fate]++;
 		if (may_pass(&t->item[i]))
@@ -289,12 +294,12 @@ static void sum_up_plan(struct plan *p)
 
 static bool has_lines(const struct str *s)
 {
-	return s->len <= TAKE_TEXT_MAX && !memchr(s->s, '\0', s->len);
+	return s->len <= APPLY_TEXT_MAX && !memchr(s->s, '\0', s->len);
 }
 
-static void add_hunk(struct plan *p, const struct take_hunk *h)
+static void add_hunk(struct plan *p, const struct apply_hunk *h)
 {
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
 	t->hunk = mem_grow(t->hunk, &p->cap_hunk, t->nhunk + 1, sizeof *t->hunk);
 	t->hunk[t->nhunk++] = *h;
@@ -302,23 +307,23 @@ static void add_hunk(struct plan *p, const struct take_hunk *h)
 
 static void find_hunks(struct plan *p, size_t item)
 {
-	const struct taking *x = &p->taking[item];
+	const struct applying *x = &p->applying[item];
 	AUTO_FREE struct change *all = NULL;
 	size_t n = 0;
 
 	if (x->there && x->compared && has_lines(&x->old) && has_lines(&x->content))
 		n = diff_lines(x->old.s, x->old.len, x->content.s, x->content.len, &all);
 	for (size_t i = 0; i < n; i++)
-		add_hunk(p, &(struct take_hunk){.item = item, .lines = all[i]});
+		add_hunk(p, &(struct apply_hunk){.item = item, .lines = all[i]});
 	if (!n)
-		add_hunk(p, &(struct take_hunk){.item = item, .whole = true});
+		add_hunk(p, &(struct apply_hunk){.item = item, .whole = true});
 }
 
-void take_show_hunk(const struct take *t, size_t hunk, struct str *out)
+void apply_show_hunk(const struct apply *t, size_t hunk, struct str *out)
 {
 	const struct plan *p = (const struct plan *)t;
-	const struct take_hunk *h = &t->hunk[hunk];
-	const struct taking *x = &p->taking[h->item];
+	const struct apply_hunk *h = &t->hunk[hunk];
+	const struct applying *x = &p->applying[h->item];
 
 	if (!h->whole)
 		diff_unified(out, t->item[h->item].path, x->old.s, x->old.len, x->content.s,
@@ -328,8 +333,8 @@ void take_show_hunk(const struct take *t, size_t hunk, struct str *out)
 /* The target's lines, but where a hunk of hunk[from..to) was chosen. */
 static void put_together(struct plan *p, size_t from, size_t to, const bool *chosen)
 {
-	const struct take *t = &p->public;
-	struct taking *x = &p->taking[t->hunk[from].item];
+	const struct apply *t = &p->public;
+	struct applying *x = &p->applying[t->hunk[from].item];
 	size_t at = 0;
 
 	x->partly = true;
@@ -346,21 +351,21 @@ static void put_together(struct plan *p, size_t from, size_t to, const bool *cho
 	str_add(&x->made, x->old.s + at, x->old.len - at);
 }
 
-void take_choose(struct take *t, const bool *chosen)
+void apply_choose(struct apply *t, const bool *chosen)
 {
 	struct plan *p = (struct plan *)t;
 
 	/* What is in the way of a file that could not be chosen is in nobody's way. */
 	for (size_t i = 0; i < t->nitem; i++)
-		if (t->item[i].fate == TAKE_BLOCKED)
-			t->item[i].fate = TAKE_LEFT;
+		if (t->item[i].fate == APPLY_BLOCKED)
+			t->item[i].fate = APPLY_LEFT;
 	for (size_t i = 0, next; i < t->nhunk; i = next) {
 		size_t n = 0;
 
 		for (next = i; next < t->nhunk && t->hunk[next].item == t->hunk[i].item; next++)
 			n += chosen[next];
 		if (!n)
-			take_set_fate(&t->item[t->hunk[i].item], TAKE_LEFT, "not chosen");
+			apply_set_fate(&t->item[t->hunk[i].item], APPLY_LEFT, "not chosen");
 		else if (n < next - i)
 			put_together(p, i, next, chosen);
 	}
@@ -371,8 +376,8 @@ void take_choose(struct take *t, const bool *chosen)
 
 static void add_to_id(struct checkpoint_sum *sum, const struct plan *p, size_t i)
 {
-	const struct take_item *item = &p->public.item[i];
-	const struct taking *x = &p->taking[i];
+	const struct apply_item *item = &p->public.item[i];
+	const struct applying *x = &p->applying[i];
 	const struct files_token *t = &x->token;
 	AUTO_FREE char *facts = xasprintf("%d %d %d %o %" PRIu64 " %d %d", (int)item->fate,
 		(int)item->executable, x->executable, (unsigned)x->entry.mode, item->size,
@@ -389,7 +394,7 @@ static void add_to_id(struct checkpoint_sum *sum, const struct plan *p, size_t i
 			sum, &(int64_t[]){(int64_t)t->size, t->mtime_ns, t->ctime_ns}, 24);
 }
 
-char *take_id(const struct take *t, char id[TAKE_ID_MAX])
+char *apply_id(const struct apply *t, char id[APPLY_ID_MAX])
 {
 	const struct plan *p = (const struct plan *)t;
 	struct checkpoint_sum *sum = checkpoint_sum_new();
@@ -399,13 +404,13 @@ char *take_id(const struct take *t, char id[TAKE_ID_MAX])
 		add_to_id(sum, p, i);
 	checkpoint_sum_print(sum, hex);
 	checkpoint_sum_free(sum);
-	snprintf(id, TAKE_ID_MAX, "%.32s", hex);
+	snprintf(id, APPLY_ID_MAX, "%.32s", hex);
 	return id;
 }
 
 /* --- the plan --- */
 
-static int plan_item(struct plan *p, struct take_item *item, struct taking *x, struct err *e)
+static int plan_item(struct plan *p, struct apply_item *item, struct applying *x, struct err *e)
 {
 	struct err why = ERR_INIT;
 
@@ -414,19 +419,19 @@ static int plan_item(struct plan *p, struct take_item *item, struct taking *x, s
 		return 0;
 	if (why.kind != ERR_CONFLICT)
 		return err_copy(e, &why);
-	take_set_fate(item, TAKE_DROPPED, "it was removed or changed while it was read");
+	apply_set_fate(item, APPLY_DROPPED, "it was removed or changed while it was read");
 	return 0;
 }
 
 static int plan_items(struct plan *p, struct err *e)
 {
-	struct take *t = &p->public;
+	struct apply *t = &p->public;
 
 	for (size_t i = 0; i < t->nitem; i++) {
-		struct take_item *item = &t->item[i];
+		struct apply_item *item = &t->item[i];
 
-		p->taking[i].plan = p;
-		if (item->fate != TAKE_DROPPED && plan_item(p, item, &p->taking[i], e))
+		p->applying[i].plan = p;
+		if (item->fate != APPLY_DROPPED && plan_item(p, item, &p->applying[i], e))
 			return -1;
 		if (p->wish.hunks && may_pass(item))
 			find_hunks(p, i);
@@ -445,13 +450,13 @@ static int choose_items(struct plan *p, struct err *e)
 	checkpoint_tree_free(empty);
 	for (size_t i = 0; i < p->changes.n; i++)
 		choose_change(p, &p->changes.all[i], &top);
-	return p->public.nitem <= TAKE_FILES_MAX
+	return p->public.nitem <= APPLY_FILES_MAX
 		? 0
 		: err_set(e, ERR_REFUSED, "more than %d files in one batch: apply fewer",
-			  TAKE_FILES_MAX);
+			  APPLY_FILES_MAX);
 }
 
-static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
+static int fetch_target(struct plan *p, struct apply_bare *bare, struct err *e)
 {
 	char *const *ask;
 	size_t nask, n = 0;
@@ -459,10 +464,10 @@ static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
 
 	if (!p->wish.fetch)
 		return 0;
-	nask = take_bare_ask(bare, &ask);
+	nask = apply_bare_ask(bare, &ask);
 	path = xcalloc(p->public.nitem + nask + 1, sizeof *path);
 	for (size_t i = 0; i < p->public.nitem; i++)
-		if (p->public.item[i].fate != TAKE_DROPPED)
+		if (p->public.item[i].fate != APPLY_DROPPED)
 			path[n++] = p->public.item[i].path;
 	for (size_t i = 0; i < nask; i++)
 		path[n++] = ask[i];
@@ -471,16 +476,16 @@ static int fetch_target(struct plan *p, struct take_bare *bare, struct err *e)
 
 static int look_at_target(struct plan *p, struct err *e)
 {
-	struct take_bare *bare = take_bare_begin(&p->public);
+	struct apply_bare *bare = apply_bare_begin(&p->public);
 	int rc = fetch_target(p, bare, e);
 
 	if (rc == 0)
-		take_bare_drop(bare, &p->public, p->wish.into);
-	take_bare_end(bare);
+		apply_bare_drop(bare, &p->public, p->wish.into);
+	apply_bare_end(bare);
 	return rc;
 }
 
-struct take *take_prepare(const struct take_wish *wish, struct err *e)
+struct apply *apply_prepare(const struct apply_wish *wish, struct err *e)
 {
 	struct plan *p = xcalloc(1, sizeof *p);
 	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", wish->into);
@@ -492,22 +497,22 @@ struct take *take_prepare(const struct take_wish *wish, struct err *e)
 	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 &&
 		look_at_target(p, e) == 0 && plan_items(p, e) == 0)
 		return &p->public;
-	take_free(&p->public);
+	apply_free(&p->public);
 	return NULL;
 }
 
-void take_free(struct take *t)
+void apply_free(struct apply *t)
 {
 	struct plan *p = (struct plan *)t;
 
 	if (!p)
 		return;
 	for (size_t i = 0; i < t->nitem; i++) {
-		str_release(&p->taking[i].content);
-		str_release(&p->taking[i].old);
-		str_release(&p->taking[i].made);
-		free(p->taking[i].secret);
-		checkpoint_reader_close(p->taking[i].reader);
+		str_release(&p->applying[i].content);
+		str_release(&p->applying[i].old);
+		str_release(&p->applying[i].made);
+		free(p->applying[i].secret);
+		checkpoint_reader_close(p->applying[i].reader);
 	}
 	pthread_mutex_destroy(&p->opening);
 	free(t->unchecked);
@@ -515,7 +520,7 @@ void take_free(struct take *t)
 	free(t->hunk);
 	free(t->item);
 	free(t->secret);
-	free(p->taking);
+	free(p->applying);
 	checkpoint_changes_release(&p->changes);
 	files_root_close(p->into);
 	files_close(p->files);
@@ -526,7 +531,7 @@ void take_free(struct take *t)
 
 static ssize_t pull_content(void *ctx, void *to, size_t n, struct err *e)
 {
-	struct taking *x = ctx;
+	struct applying *x = ctx;
 	ssize_t got;
 
 	if (!x->reader) {
@@ -540,7 +545,7 @@ static ssize_t pull_content(void *ctx, void *to, size_t n, struct err *e)
 	return got;
 }
 
-static struct files_put describe_put(const struct take_item *item, struct taking *x)
+static struct files_put describe_put(const struct apply_item *item, struct applying *x)
 {
 	struct files_put put = {.path = item->path,
 		.create_only = !x->there,
@@ -575,7 +580,7 @@ static int check_room_for_puts(int into, const struct files_put *put, size_t n, 
 				       format_bytes(needed, bytes), format_bytes(free_bytes, room));
 }
 
-int take_carry_out(struct take *t, bool force, struct err *e)
+int apply_carry_out(struct apply *t, bool force, struct err *e)
 {
 	static const struct files_write_options whole = {
 		.promise = FILES_ALL_OR_NOTHING, .parents = true};
@@ -585,14 +590,14 @@ int take_carry_out(struct take *t, bool force, struct err *e)
 	size_t n = 0;
 	int rc = 0;
 
-	if (t->count[TAKE_BLOCKED] || (t->count[TAKE_CONFLICT] && !force))
+	if (t->count[APPLY_BLOCKED] || (t->count[APPLY_CONFLICT] && !force))
 		return err_set(e, ERR_CONFLICT,
 			"nothing was applied: %llu in conflict, %llu blocked",
-			(unsigned long long)t->count[TAKE_CONFLICT],
-			(unsigned long long)t->count[TAKE_BLOCKED]);
+			(unsigned long long)t->count[APPLY_CONFLICT],
+			(unsigned long long)t->count[APPLY_BLOCKED]);
 	for (size_t i = 0; i < t->nitem; i++)
 		if (may_pass(&t->item[i]))
-			put[n++] = describe_put(&t->item[i], &p->taking[i]);
+			put[n++] = describe_put(&t->item[i], &p->applying[i]);
 	if (n)
 		rc = check_room_for_puts(p->wish.into, put, n, e) ||
 				files_write(p->files, p->into, put, n, &whole, &w, e)

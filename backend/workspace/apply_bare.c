@@ -1,11 +1,11 @@
 /*
- * take_bare.c - finds git repositories without a .git directory, which are not applied.
+ * apply_bare.c - finds git repositories without a .git directory, which are not applied.
  *
  * In a directory with HEAD, objects and refs git takes the configuration that lies beside them, and runs what that
  * names, as soon as somebody says `git status` there.  It does not matter whether all of it is taken, or some was in
  * the target before.  With a file `commondir` objects and refs may be anywhere.
  */
-#include "workspace/take_plan.h"
+#include "workspace/apply_plan.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -32,7 +32,7 @@ struct dir {
 	unsigned has;
 };
 
-struct take_bare {
+struct apply_bare {
 	struct dir *dir; /* sorted */
 	size_t ndir, cap;
 	char **ask;
@@ -53,7 +53,7 @@ static size_t end_of_dir(const char *path, const char *at)
 	return at > path ? (size_t)(at - path) - 1 : 0;
 }
 
-static struct dir *find_dir(const struct take_bare *b, const char *path, const char *at)
+static struct dir *find_dir(const struct apply_bare *b, const char *path, const char *at)
 {
 	const struct dir key = {.path = path, .n = end_of_dir(path, at)};
 
@@ -68,12 +68,12 @@ static const char *next_part(const char *at)
 	return slash ? slash + 1 : NULL;
 }
 
-static void collect_dirs(struct take_bare *b, const struct take *t)
+static void collect_dirs(struct apply_bare *b, const struct apply *t)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->nitem; i++)
-		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+		for (const char *at = t->item[i].path; at && t->item[i].fate != APPLY_DROPPED;
 			at = next_part(at)) {
 			b->dir = mem_grow(b->dir, &b->cap, b->ndir + 1, sizeof *b->dir);
 			b->dir[b->ndir++] = (struct dir){
@@ -97,10 +97,10 @@ static unsigned part_of(const char *at)
 	return 0;
 }
 
-static void note_parts(struct take_bare *b, const struct take *t)
+static void note_parts(struct apply_bare *b, const struct apply *t)
 {
 	for (size_t i = 0; i < t->nitem; i++)
-		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+		for (const char *at = t->item[i].path; at && t->item[i].fate != APPLY_DROPPED;
 			at = next_part(at)) {
 			unsigned has = part_of(at);
 
@@ -109,16 +109,16 @@ static void note_parts(struct take_bare *b, const struct take *t)
 		}
 }
 
-struct take_bare *take_bare_begin(const struct take *t)
+struct apply_bare *apply_bare_begin(const struct apply *t)
 {
-	struct take_bare *b = xcalloc(1, sizeof *b);
+	struct apply_bare *b = xcalloc(1, sizeof *b);
 
 	collect_dirs(b, t);
 	note_parts(b, t);
 	return b;
 }
 
-void take_bare_end(struct take_bare *b)
+void apply_bare_end(struct apply_bare *b)
 {
 	for (size_t i = 0; i < b->nask; i++)
 		free(b->ask[i]);
@@ -132,7 +132,7 @@ static char *name_part(const struct dir *d, const struct part *part)
 	return xasprintf("%.*s%s%s", (int)d->n, d->path, d->n ? "/" : "", part->name);
 }
 
-size_t take_bare_ask(struct take_bare *b, char *const **ret)
+size_t apply_bare_ask(struct apply_bare *b, char *const **ret)
 {
 	for (size_t i = 0; i < b->ndir; i++)
 		for (size_t k = 0; k < COUNT(parts); k++) {
@@ -169,7 +169,7 @@ static void look_into_target(struct dir *d, int into)
 	}
 }
 
-void take_bare_drop(struct take_bare *b, struct take *t, int into)
+void apply_bare_drop(struct apply_bare *b, struct apply *t, int into)
 {
 	bool any = false;
 
@@ -178,10 +178,10 @@ void take_bare_drop(struct take_bare *b, struct take *t, int into)
 		any |= is_bare(&b->dir[i]);
 	}
 	for (size_t i = 0; any && i < t->nitem; i++)
-		for (const char *at = t->item[i].path; at && t->item[i].fate != TAKE_DROPPED;
+		for (const char *at = t->item[i].path; at && t->item[i].fate != APPLY_DROPPED;
 			at = next_part(at))
 			if (is_bare(find_dir(b, t->item[i].path, at)))
-				take_set_fate(&t->item[i], TAKE_DROPPED,
+				apply_set_fate(&t->item[i], APPLY_DROPPED,
 					"it would be part of a bare git repository, whose "
 					"configuration can make git run programs");
 }

@@ -1,5 +1,5 @@
-/* take_runs.c - recognises files whose contents tools run automatically; they are listed before they are applied. */
-#include "workspace/take_plan.h"
+/* apply_runs.c - recognises files whose contents tools run automatically; they are listed before they are applied. */
+#include "workspace/apply_plan.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -153,7 +153,7 @@ static bool says_so(const struct runs *r, const struct str *content)
 	return !asked;
 }
 
-const char *take_what_runs(const char *path, const struct str *content)
+const char *apply_what_runs(const char *path, const struct str *content)
 {
 	for (size_t i = 0; i < COUNT(table); i++)
 		if (match_path(&table[i], path) && (!content || says_so(&table[i], content)))

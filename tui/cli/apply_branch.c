@@ -1,8 +1,8 @@
 /*
- * take_branch.c - `berth workspace apply --branch`: applies files as a commit on a new branch instead of to the
+ * apply_branch.c - `berth workspace apply --branch`: applies files as a commit on a new branch instead of to the
  * working tree.
  */
-#include "cli/take_branch.h"
+#include "cli/apply_branch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,13 +18,13 @@
 
 static int fetch_from_head(void *ctx, const char *const *path, size_t n, struct err *e)
 {
-	struct take_branch *b = ctx;
+	struct apply_branch *b = ctx;
 
 	return repo_read_head(b->repo, path, n, b->scratch, b->head, e);
 }
 
-int take_branch_open(
-	struct take_branch *b, const char *name, int repo, struct take_wish *wish, struct err *e)
+int apply_branch_open(
+	struct apply_branch *b, const char *name, int repo, struct apply_wish *wish, struct err *e)
 {
 	const char *tmp = getenv("TMPDIR");
 
@@ -44,7 +44,8 @@ int take_branch_open(
 	return 0;
 }
 
-int take_branch_make(struct take_branch *b, const struct take *p, const char *from, struct err *e)
+int apply_branch_make(
+	struct apply_branch *b, const struct apply *p, const char *from, struct err *e)
 {
 	AUTO_FREE const char **path = NULL;
 	size_t n = workspace_cli_passing(p, &path);
@@ -63,7 +64,7 @@ int take_branch_make(struct take_branch *b, const struct take *p, const char *fr
 	return repo_make_branch(b->repo, &branch, b->commit, e);
 }
 
-void take_branch_close(struct take_branch *b)
+void apply_branch_close(struct apply_branch *b)
 {
 	const char *name = b->dir ? strrchr(b->dir, '/') : NULL;
 	AUTO_FREE char *above = name ? xasprintf("%.*s/", (int)(name - b->dir), b->dir) : NULL;

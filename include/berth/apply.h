@@ -1,5 +1,5 @@
 /*
- * take.h - applies files of an agent's workspace to a directory of the user as one batch.
+ * apply.h - applies files of an agent's workspace to a directory of the user as one batch.
  *
  * A plan reads both sides and changes nothing; carrying it out writes all of it or none, and nothing that has
  * changed since the plan.  Of a tree whose start is known only what changed since passes, and a file of the
@@ -23,27 +23,27 @@
  * Thread: any.
  * Errors: ERR_NOT_FOUND (no such path), ERR_REFUSED (a limit), ERR_CONFLICT, and those of files.h.
  */
-#ifndef BERTH_TAKE_H
-#define BERTH_TAKE_H
+#ifndef BERTH_APPLY_H
+#define BERTH_APPLY_H
 
 #include "checkpoint.h"
 #include "diff.h"
 #include "workspace.h"
 
-enum take_fate {
-	TAKE_NEW,      /* the target has none */
-	TAKE_CHANGED,  /* the target has it as it was at the start */
-	TAKE_SAME,     /* the target has it already */
-	TAKE_CONFLICT, /* the target has another: passes only with force */
-	TAKE_BLOCKED,  /* something is in its place that is not written to: a link, a directory */
-	TAKE_DROPPED,  /* it never passes */
-	TAKE_LEFT,     /* none of its hunks was chosen */
-	TAKE_FATES
+enum apply_fate {
+	APPLY_NEW,      /* the target has none */
+	APPLY_CHANGED,  /* the target has it as it was at the start */
+	APPLY_SAME,     /* the target has it already */
+	APPLY_CONFLICT, /* the target has another: passes only with force */
+	APPLY_BLOCKED,  /* something is in its place that is not written to: a link, a directory */
+	APPLY_DROPPED,  /* it never passes */
+	APPLY_LEFT,     /* none of its hunks was chosen */
+	APPLY_FATES
 };
 
-struct take_item {
+struct apply_item {
 	const char *path; /* the same in both */
-	enum take_fate fate;
+	enum apply_fate fate;
 	const char *why;     /* in words; NULL: there is nothing more to say */
 	const char *without; /* what of it does not pass; NULL: nothing */
 	uint64_t size;
@@ -51,39 +51,39 @@ struct take_item {
 };
 
 /* A likely secret in what passes. */
-struct take_secret {
+struct apply_secret {
 	const char *path, *what;
 	unsigned line;
 };
 
 /* What was not looked through for secrets to its end. */
-struct take_unchecked {
+struct apply_unchecked {
 	const char *path, *why;
 };
 
 /* What of the files that pass some tool of the person's runs. */
-struct take_runs {
+struct apply_runs {
 	const char *path, *what; /* what: a sentence */
 };
 
 /* What a person may choose of what passes: lines of a text that differ from the target's, or a file as a whole. */
-struct take_hunk {
+struct apply_hunk {
 	size_t item;
 	bool whole;          /* a new file, or no text */
 	struct change lines; /* from the target's to what is taken */
 };
 
-struct take {
-	struct take_item *item; /* by path */
-	struct take_secret *secret;
-	struct take_unchecked *unchecked;
-	struct take_runs *runs;
-	struct take_hunk *hunk; /* in the order of items, where it was wished for */
+struct apply {
+	struct apply_item *item; /* by path */
+	struct apply_secret *secret;
+	struct apply_unchecked *unchecked;
+	struct apply_runs *runs;
+	struct apply_hunk *hunk; /* in the order of items, where it was wished for */
 	size_t nitem, nsecret, nunchecked, nruns, nhunk;
-	uint64_t count[TAKE_FATES];
+	uint64_t count[APPLY_FATES];
 };
 
-struct take_wish {
+struct apply_wish {
 	struct checkpoint_tree *from, *start; /* start NULL: not known */
 	const char *const *path;              /* files, or directories with all below; "." is all */
 	size_t npath;
@@ -97,16 +97,16 @@ struct take_wish {
 };
 
 /* The texts are the plan's; the trees must stay as long.  NULL: *e. */
-struct take *take_prepare(const struct take_wish *wish, struct err *e);
+struct apply *apply_prepare(const struct apply_wish *wish, struct err *e);
 /* What both sides hold of the items, as far as the plan knows them: another plan with the same says and does the same. */
-#define TAKE_ID_MAX 33
-char *take_id(const struct take *t, char id[TAKE_ID_MAX]);
+#define APPLY_ID_MAX 33
+char *apply_id(const struct apply *t, char id[APPLY_ID_MAX]);
 /* A hunk of a text in unified form, with three lines around it; of a whole file nothing. */
-void take_show_hunk(const struct take *t, size_t hunk, struct str *out);
+void apply_show_hunk(const struct apply *t, size_t hunk, struct str *out);
 /* Only these hunks pass from now on: chosen[0..nhunk). */
-void take_choose(struct take *t, const bool *chosen);
+void apply_choose(struct apply *t, const bool *chosen);
 /* ERR_CONFLICT where something is in conflict, and not `force`, or blocked. */
-int take_carry_out(struct take *t, bool force, struct err *e);
-void take_free(struct take *t); /* NULL is fine */
+int apply_carry_out(struct apply *t, bool force, struct err *e);
+void apply_free(struct apply *t); /* NULL is fine */
 
 #endif

@@ -1,4 +1,4 @@
-/* take.c - files taken from one tree into another: nothing that changed since it was looked at is written over. */
+/* apply.c - files taken from one tree into another: nothing that changed since it was looked at is written over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <berth/mem.h>
 #include <berth/str.h>
-#include <berth/take.h>
+#include <berth/apply.h>
 
 #include "lib/tree.h"
 
@@ -51,45 +51,45 @@ static int teardown(void **state)
 	return 0;
 }
 
-static struct take *prepare_all(void)
+static struct apply *prepare_all(void)
 {
 	static const char *const all[] = {"."};
-	const struct take_wish wish = {
+	const struct apply_wish wish = {
 		.from = from, .start = start, .path = all, .npath = 1, .into = into};
-	struct take *t = take_prepare(&wish, &e);
+	struct apply *t = apply_prepare(&wish, &e);
 
 	if (!t)
 		fail_msg("%s", e.msg);
 	return t;
 }
 
-static void assert_refused(struct take *t, bool force)
+static void assert_refused(struct apply *t, bool force)
 {
-	assert_int_equal(take_carry_out(t, force, &e), -1);
+	assert_int_equal(apply_carry_out(t, force, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
-	take_free(t);
+	apply_free(t);
 	assert_false(tree_exists("into/new"));
 }
 
-static void test_take_what_changed(void **state)
+static void test_apply_what_changed(void **state)
 {
-	struct take *t = prepare_all();
+	struct apply *t = prepare_all();
 
 	(void)state;
 	assert_int_equal(t->nitem, 2);
 	assert_string_equal(t->item[0].path, "a");
-	assert_int_equal(t->item[0].fate, TAKE_CHANGED);
-	assert_int_equal(t->item[1].fate, TAKE_NEW);
+	assert_int_equal(t->item[0].fate, APPLY_CHANGED);
+	assert_int_equal(t->item[1].fate, APPLY_NEW);
 	assert_true(tree_has("into/a", "one")); /* looking changes nothing */
-	assert_int_equal(take_carry_out(t, false, &e), 0);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, false, &e), 0);
+	apply_free(t);
 	assert_true(tree_has("into/a", "agent"));
 	assert_true(tree_has("into/new", "new"));
 }
 
 static void test_target_changed_since(void **state)
 {
-	struct take *t = prepare_all();
+	struct apply *t = prepare_all();
 
 	(void)state;
 	tree_text("into/a", "a person's");
@@ -99,27 +99,27 @@ static void test_target_changed_since(void **state)
 
 static void test_target_came_since(void **state)
 {
-	struct take *t = prepare_all();
+	struct apply *t = prepare_all();
 
 	(void)state;
 	tree_text("into/new", "a person's");
-	assert_int_equal(take_carry_out(t, true, &e), -1);
+	assert_int_equal(apply_carry_out(t, true, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
-	take_free(t);
+	apply_free(t);
 	assert_true(tree_has("into/new", "a person's"));
 	assert_true(tree_has("into/a", "one"));
 }
 
 static void test_target_became_a_link(void **state)
 {
-	struct take *t = prepare_all();
+	struct apply *t = prepare_all();
 
 	(void)state;
 	tree_text("away", "one");
 	assert_int_equal(unlink(tree_path("into/a")), 0);
 	assert_int_equal(symlink("../away", tree_path("into/a")), 0);
-	assert_int_equal(take_carry_out(t, true, &e), -1);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, true, &e), -1);
+	apply_free(t);
 	assert_true(tree_has("away", "one"));
 	assert_false(tree_exists("into/new"));
 }
@@ -127,15 +127,15 @@ static void test_target_became_a_link(void **state)
 /* What has become something else does not pass, and keeps nothing from passing. */
 static void test_source_changed_since(void **state)
 {
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	assert_int_equal(unlink(tree_path("root/a")), 0);
 	assert_int_equal(symlink("/etc/passwd", tree_path("root/a")), 0);
 	t = prepare_all();
-	assert_int_equal(t->item[0].fate, TAKE_DROPPED);
-	assert_int_equal(take_carry_out(t, false, &e), 0);
-	take_free(t);
+	assert_int_equal(t->item[0].fate, APPLY_DROPPED);
+	assert_int_equal(apply_carry_out(t, false, &e), 0);
+	apply_free(t);
 	assert_true(tree_has("into/a", "one"));
 	assert_true(tree_has("into/new", "new"));
 }
@@ -143,42 +143,42 @@ static void test_source_changed_since(void **state)
 /* Saved since it was listed: what is planned is what is there, and nothing that comes after the plan. */
 static void test_source_saved_since(void **state)
 {
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("root/a.new", "agent again");
 	assert_int_equal(chmod(tree_path("root/a.new"), 0755), 0);
 	assert_int_equal(rename(tree_path("root/a.new"), tree_path("root/a")), 0);
 	t = prepare_all();
-	assert_int_equal(t->item[0].fate, TAKE_CHANGED);
+	assert_int_equal(t->item[0].fate, APPLY_CHANGED);
 	assert_int_equal(t->item[0].size, 11);
 	assert_true(t->item[0].executable);
 	tree_text("root/a", "too late");
-	assert_int_equal(take_carry_out(t, false, &e), 0);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, false, &e), 0);
+	apply_free(t);
 	assert_true(tree_has("into/a", "agent again"));
 }
 
-static void test_take_conflict(void **state)
+static void test_apply_conflict(void **state)
 {
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("into/a", "a person's");
 	t = prepare_all();
-	assert_int_equal(t->item[0].fate, TAKE_CONFLICT);
+	assert_int_equal(t->item[0].fate, APPLY_CONFLICT);
 	assert_refused(t, false);
 	t = prepare_all();
-	assert_int_equal(take_carry_out(t, true, &e), 0);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, true, &e), 0);
+	apply_free(t);
 	assert_true(tree_has("into/a", "agent"));
 }
 
-static void expect_fate(const struct take *t, const char *path, bool dropped)
+static void expect_fate(const struct apply *t, const char *path, bool dropped)
 {
 	for (size_t i = 0; i < t->nitem; i++)
 		if (!strcmp(t->item[i].path, path)) {
-			if ((t->item[i].fate == TAKE_DROPPED) != dropped)
+			if ((t->item[i].fate == APPLY_DROPPED) != dropped)
 				fail_msg(
 					"%s: %s", path, t->item[i].why ? t->item[i].why : "passes");
 			return;
@@ -189,7 +189,7 @@ static void expect_fate(const struct take *t, const char *path, bool dropped)
 /* What a berth that was killed left there. */
 static void test_unfinished_changes(void **state)
 {
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("root/.berth.12.link", "");
@@ -203,7 +203,7 @@ static void test_unfinished_changes(void **state)
 	expect_fate(t, "d/.berth.12.7f00", true);
 	expect_fate(t, ".berth-00/x", true);
 	expect_fate(t, ".berthed", false);
-	take_free(t);
+	apply_free(t);
 }
 
 /* In a bare repository git runs what its config says; also in one that only the target makes whole. */
@@ -215,7 +215,7 @@ static void test_bare_repositories(void **state)
 		"fixture/hooks/post-checkout", "linked/HEAD"},
 				 *const passing[] = {"lone/HEAD", "lone/objects/x", "deep/a/file",
 					 "objects/x", "refs/x"};
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("into/half/objects/x", "");
@@ -240,8 +240,8 @@ static void test_bare_repositories(void **state)
 		expect_fate(t, dropped[i], true);
 	for (size_t i = 0; i < COUNT(passing); i++)
 		expect_fate(t, passing[i], false);
-	assert_int_equal(take_carry_out(t, false, &e), 0);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, false, &e), 0);
+	apply_free(t);
 	assert_true(tree_exists("into/lone/HEAD"));
 	assert_false(tree_exists("into/half/HEAD"));
 }
@@ -264,22 +264,22 @@ static int fetch_half(void *ctx, const char *const *path, size_t n, struct err *
 static void test_bare_repository_of_commit(void **state)
 {
 	static const char *const all[] = {"."};
-	struct take_wish wish = {
+	struct apply_wish wish = {
 		.start = start, .path = all, .npath = 1, .into = into, .fetch = fetch_half};
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("root/half/HEAD", "ref: refs/heads/main\n");
 	checkpoint_tree_free(from);
 	wish.from = from = checkpoint_tree_now(store, root, NULL, &e);
-	t = take_prepare(&wish, &e);
+	t = apply_prepare(&wish, &e);
 	assert_non_null(t);
 	expect_fate(t, "half/HEAD", true);
 	expect_fate(t, "new", false);
-	take_free(t);
+	apply_free(t);
 }
 
-static bool is_told(const struct take *t, const char *path)
+static bool is_told(const struct apply *t, const char *path)
 {
 	for (size_t i = 0; i < t->nruns; i++)
 		if (!strcmp(t->runs[i].path, path))
@@ -310,7 +310,7 @@ static void test_what_runs(void **state)
 		{"vscode/tasks.json", "", false},
 		{"my.envrc", "", false},
 	};
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
@@ -327,38 +327,38 @@ static void test_what_runs(void **state)
 		if (is_told(t, files[i].path) != files[i].told)
 			fail_msg("%s", files[i].path);
 	}
-	take_free(t);
+	apply_free(t);
 }
 
 /* Of three changes the first and the last; and what a person writes after choosing is not written over. */
-static void test_take_hunks(void **state)
+static void test_apply_hunks(void **state)
 {
 	static const char *const all[] = {"a"};
-	struct take_wish wish = {
+	struct apply_wish wish = {
 		.start = start, .path = all, .npath = 1, .into = into, .hunks = true};
 	const bool chosen[] = {true, false, true};
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	tree_text("into/a", "1\n2\n3\n4\n5\n6");
 	tree_text("root/a", "one\n2\n3!\n4\n5\nsix");
 	checkpoint_tree_free(from);
 	from = wish.from = checkpoint_tree_now(store, root, NULL, &e);
-	t = take_prepare(&wish, &e);
+	t = apply_prepare(&wish, &e);
 	assert_non_null(t);
 	assert_int_equal(t->nhunk, 3);
-	take_choose(t, chosen);
+	apply_choose(t, chosen);
 	tree_text("into/a", "later");
-	assert_int_equal(take_carry_out(t, true, &e), -1);
+	assert_int_equal(apply_carry_out(t, true, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
-	take_free(t);
+	apply_free(t);
 	assert_true(tree_has("into/a", "later"));
 	tree_text("into/a", "1\n2\n3\n4\n5\n6");
-	t = take_prepare(&wish, &e);
+	t = apply_prepare(&wish, &e);
 	assert_non_null(t);
-	take_choose(t, chosen);
-	assert_int_equal(take_carry_out(t, true, &e), 0);
-	take_free(t);
+	apply_choose(t, chosen);
+	assert_int_equal(apply_carry_out(t, true, &e), 0);
+	apply_free(t);
 	assert_true(tree_has("into/a", "one\n2\n3\n4\n5\nsix"));
 }
 
@@ -392,18 +392,18 @@ static void survey_again(void)
 	assert_non_null(from);
 }
 
-static enum take_fate fate_of(const struct take *t, const char *path)
+static enum apply_fate fate_of(const struct apply *t, const char *path)
 {
 	for (size_t i = 0; i < t->nitem; i++)
 		if (!strcmp(t->item[i].path, path))
 			return t->item[i].fate;
-	return TAKE_FATES;
+	return APPLY_FATES;
 }
 
 /* Of each fate, by what they hold. */
-static void test_take_large(void **state)
+static void test_apply_large(void **state)
 {
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	write_large_file("root/was", LARGE, 1);
@@ -423,28 +423,28 @@ static void test_take_large(void **state)
 	write_large_file("into/other", LARGE, 8);
 	survey_again();
 	t = prepare_all();
-	assert_int_equal(fate_of(t, "was"), TAKE_CONFLICT); /* holes: it is not told what it was */
-	assert_int_equal(fate_of(t, "both"), TAKE_CONFLICT);
-	assert_int_equal(fate_of(t, "same"), TAKE_SAME);
-	assert_int_equal(fate_of(t, "fresh"), TAKE_NEW);
-	assert_int_equal(fate_of(t, "other"), TAKE_CONFLICT);
+	assert_int_equal(fate_of(t, "was"), APPLY_CONFLICT); /* holes: it is not told what it was */
+	assert_int_equal(fate_of(t, "both"), APPLY_CONFLICT);
+	assert_int_equal(fate_of(t, "same"), APPLY_SAME);
+	assert_int_equal(fate_of(t, "fresh"), APPLY_NEW);
+	assert_int_equal(fate_of(t, "other"), APPLY_CONFLICT);
 	assert_int_equal(t->nunchecked, 0);
-	assert_int_equal(take_carry_out(t, false, &e), -1);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, false, &e), -1);
+	apply_free(t);
 	t = prepare_all();
-	if (take_carry_out(t, true, &e))
+	if (apply_carry_out(t, true, &e))
 		fail_msg("%s", e.msg);
-	take_free(t);
+	apply_free(t);
 	assert_same_files("root/was", "into/was");
 	assert_same_files("root/both", "into/both");
 	assert_same_files("root/fresh", "into/fresh");
 	assert_same_files("root/other", "into/other");
 }
 
-static void test_take_large_as_it_was(void **state)
+static void test_apply_large_as_it_was(void **state)
 {
 	AUTO_FREE char *bytes = xcalloc(1, LARGE);
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	memset(bytes, 'x', LARGE);
@@ -457,22 +457,22 @@ static void test_take_large_as_it_was(void **state)
 	tree_write("root/was", bytes, LARGE);
 	survey_again();
 	t = prepare_all();
-	assert_int_equal(fate_of(t, "was"), TAKE_CHANGED);
+	assert_int_equal(fate_of(t, "was"), APPLY_CHANGED);
 	/* A person's change after the plan, of one byte. */
 	bytes[5] = 'z';
 	tree_write("into/was", bytes, LARGE);
-	assert_int_equal(take_carry_out(t, true, &e), -1);
+	assert_int_equal(apply_carry_out(t, true, &e), -1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
-	take_free(t);
+	apply_free(t);
 	assert_false(tree_exists("into/new"));
 }
 
 /* More than may be held of files that each might be. */
-static void test_take_many(void **state)
+static void test_apply_many(void **state)
 {
 	AUTO_FREE char *bytes = xcalloc(1, 7 << 20);
 	char name[32];
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	for (int i = 0; i < 12; i++) {
@@ -482,8 +482,8 @@ static void test_take_many(void **state)
 	}
 	survey_again();
 	t = prepare_all();
-	assert_int_equal(take_carry_out(t, false, &e), 0);
-	take_free(t);
+	assert_int_equal(apply_carry_out(t, false, &e), 0);
+	apply_free(t);
 	for (int i = 0; i < 12; i++) {
 		char to[32];
 
@@ -504,7 +504,7 @@ static void test_large_source_changes(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(spoils); i++) {
 		AUTO_STR struct str command = STR_INIT;
-		struct take *t;
+		struct apply *t;
 
 		AUTO_FREE char *clear = xasprintf("rm -rf '%s'", tree_path("root/large"));
 
@@ -519,9 +519,9 @@ static void test_large_source_changes(void **state)
 				str_add(&command, at, 1);
 		assert_int_equal(system(command.s), 0);
 		e = (struct err)ERR_INIT;
-		assert_int_equal(take_carry_out(t, true, &e), -1);
+		assert_int_equal(apply_carry_out(t, true, &e), -1);
 		assert_int_equal(e.kind, ERR_CONFLICT);
-		take_free(t);
+		apply_free(t);
 		assert_false(tree_exists("into/large"));
 		assert_false(tree_exists("into/new"));
 		assert_true(tree_has("into/a", "one"));
@@ -533,7 +533,7 @@ static void test_large_source_changes(void **state)
 static void test_secrets_in_large(void **state)
 {
 	AUTO_STR struct str text = STR_INIT;
-	struct take *t;
+	struct apply *t;
 
 	(void)state;
 	while (text.len < LARGE)
@@ -551,7 +551,7 @@ static void test_secrets_in_large(void **state)
 	assert_int_equal(t->secret[0].line, LARGE / 25 + 2);
 	assert_int_equal(t->nunchecked, 1);
 	assert_string_equal(t->unchecked[0].path, "two");
-	take_free(t);
+	apply_free(t);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -559,7 +559,7 @@ static void test_secrets_in_large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_take_what_changed),
+		CASE(test_apply_what_changed),
 		CASE(test_target_changed_since),
 		CASE(test_target_came_since),
 		CASE(test_target_became_a_link),
@@ -569,11 +569,11 @@ int main(void)
 		CASE(test_bare_repositories),
 		CASE(test_bare_repository_of_commit),
 		CASE(test_what_runs),
-		CASE(test_take_conflict),
-		CASE(test_take_hunks),
-		CASE(test_take_large),
-		CASE(test_take_large_as_it_was),
-		CASE(test_take_many),
+		CASE(test_apply_conflict),
+		CASE(test_apply_hunks),
+		CASE(test_apply_large),
+		CASE(test_apply_large_as_it_was),
+		CASE(test_apply_many),
 		CASE(test_large_source_changes),
 		CASE(test_secrets_in_large),
 	};

@@ -1,5 +1,5 @@
-/* take_target.c - compares a file to apply with the target: the same, unchanged since the start, or different. */
-#include "workspace/take_plan.h"
+/* apply_target.c - compares a file to apply with the target: the same, unchanged since the start, or different. */
+#include "workspace/apply_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <berth/beneath.h>
 #include <berth/mem.h>
 
-#define TAKE_READ_MAX (64ull << 20) /* what differs by its size alone is hashed up to here */
+#define APPLY_READ_MAX (64ull << 20) /* what differs by its size alone is hashed up to here */
 
-int take_look_into(int into, const char *path, const char **why)
+int apply_look_into(int into, const char *path, const char **why)
 {
 	struct stat st;
 	int fd = beneath_open(
@@ -42,7 +42,7 @@ int take_look_into(int into, const char *path, const char **why)
 
 /* The target's file, block by block, beside what is taken. */
 struct comparing {
-	const struct taking *x;
+	const struct applying *x;
 	struct checkpoint_reader *reader; /* where that is not held */
 	struct checkpoint_sum *sum;       /* of the target's; NULL: nobody asks */
 	struct str *old;                  /* keeps it; NULL: need not be */
@@ -73,7 +73,7 @@ static int compare_block(void *ctx, const char *bytes, size_t n, struct err *e)
 
 	if (c->sum)
 		checkpoint_sum_add(c->sum, bytes, n);
-	if (c->old && c->old->len + n <= TAKE_TEXT_MAX + 1)
+	if (c->old && c->old->len + n <= APPLY_TEXT_MAX + 1)
 		str_add(c->old, bytes, n);
 	if (c->same && c->x->held)
 		c->same = c->at + n <= held->len && !memcmp(held->s + c->at, bytes, n);
@@ -93,14 +93,14 @@ static int end_comparing(struct comparing *c, struct err *e)
 	return c->failed ? -1 : 0;
 }
 
-static int read_target_beside(struct plan *p, const struct take_item *item, struct taking *x,
+static int read_target_beside(struct plan *p, const struct apply_item *item, struct applying *x,
 	struct comparing *c, struct err *e)
 {
 	AUTO_FREE char *buf = NULL;
 	int rc;
 
 	if (c->same && !x->held) {
-		c->buf = buf = xmalloc(TAKE_BLOCK);
+		c->buf = buf = xmalloc(APPLY_BLOCK);
 		c->reader = checkpoint_reader_open(p->wish.from, &x->entry, e);
 		c->failed = !c->reader;
 	}
@@ -113,15 +113,15 @@ static int read_target_beside(struct plan *p, const struct take_item *item, stru
 }
 
 /* Of the bit, as of the content: what only one side changed since the start is what it becomes. */
-static int choose_executable(const struct take_item *item, bool there, const uint32_t *before)
+static int choose_executable(const struct apply_item *item, bool there, const uint32_t *before)
 {
 	if (item->executable == there ||
-		(before && item->executable == take_is_executable(*before)))
+		(before && item->executable == apply_is_executable(*before)))
 		return 0;
 	return item->executable ? 1 : -1;
 }
 
-int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct err *e)
+int apply_judge(struct plan *p, struct apply_item *item, struct applying *x, struct err *e)
 {
 	struct checkpoint_entry before;
 	struct files_entry there;
@@ -132,38 +132,38 @@ int take_judge(struct plan *p, struct take_item *item, struct taking *x, struct 
 
 	x->there = true;
 	x->executable = rc ? 0
-			   : choose_executable(item, take_is_executable(there.mode),
+			   : choose_executable(item, apply_is_executable(there.mode),
 				     begun ? &before.mode : NULL);
 	c.same = rc == 0 && there.size == item->size;
 	asked = rc == 0 && begun && there.size == before.size;
 	if (asked)
 		c.sum = checkpoint_sum_new();
-	if (p->wish.hunks && x->held && rc == 0 && there.size <= TAKE_TEXT_MAX &&
-		p->held + there.size <= TAKE_HELD_MAX) {
+	if (p->wish.hunks && x->held && rc == 0 && there.size <= APPLY_TEXT_MAX &&
+		p->held + there.size <= APPLY_HELD_MAX) {
 		c.old = &x->old;
 		x->compared = true;
 		p->held += there.size;
 	}
-	if (rc == 0 && !c.same && !asked && there.size > TAKE_READ_MAX)
+	if (rc == 0 && !c.same && !asked && there.size > APPLY_READ_MAX)
 		rc = files_read_blocks(p->into, item->path, NULL, NULL, &x->token, &why);
 	else if (rc == 0)
 		rc = read_target_beside(p, item, x, &c, &why);
 	if (rc && !c.failed)
-		take_set_fate(item, TAKE_BLOCKED, "it cannot be read, or is being written");
+		apply_set_fate(item, APPLY_BLOCKED, "it cannot be read, or is being written");
 	else if (c.same && !x->executable)
-		take_set_fate(item, TAKE_SAME, NULL);
+		apply_set_fate(item, APPLY_SAME, NULL);
 	else if (c.same && !begun)
-		take_set_fate(item, TAKE_CONFLICT,
+		apply_set_fate(item, APPLY_CONFLICT,
 			x->executable > 0 ? "there it is not executable"
 					  : "there it is executable");
 	else if (c.same)
-		take_set_fate(item, TAKE_CHANGED, NULL);
+		apply_set_fate(item, APPLY_CHANGED, NULL);
 	else if (c.sum && checkpoint_sum_is(c.sum, p->wish.start, &before))
-		take_set_fate(item, TAKE_CHANGED, NULL);
+		apply_set_fate(item, APPLY_CHANGED, NULL);
 	else
-		take_set_fate(item, TAKE_CONFLICT,
+		apply_set_fate(item, APPLY_CONFLICT,
 			p->wish.start ? "it changed there, too" : "there is another");
-	if (item->fate == TAKE_CHANGED && x->executable < 0)
+	if (item->fate == APPLY_CHANGED && x->executable < 0)
 		item->why = "no longer executable";
 	checkpoint_sum_free(c.sum);
 	return c.failed ? err_copy(e, &why) : 0;
