@@ -30,7 +30,8 @@ static inline int agents_rank(bool runs, const char *role, bool made)
 
 struct agents_options {
 	const char *host, *context; /* as in backend_options */
-	const char *guest; /* path of berth-guest; NULL: beside this program, or ../libexec/berth */
+	const char *
+		guest; /* path of berth-guest; NULL: in the directory of this program, or ../libexec/berth */
 	const char *program;         /* what the audit log calls this process: "up" */
 	const struct policy *policy; /* NULL: nothing is protected; copied */
 	/* Of the journal of each agent that is brought up (journal.h): commands, and bytes of output of
@@ -42,7 +43,7 @@ struct agents_options {
 	struct workspace_limits usual; /* of a workspace of berth's of which nothing was said */
 	/* Preparing images (packages: of a definition) takes minutes.  It is a job on a board of this
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
-	 * thread of ours; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
+	 * thread of berth's; `say` gets each line that an installer prints, neutralised.  All may be NULL. */
 	bool own_board;
 	bool replace; /* an agent of the same name that is up from another file */
 	bool create; /* workspaces that do not exist: the directory itself, its parent must be there */
@@ -74,8 +75,8 @@ struct enforced {
 struct agent_up {
 	bool was_up;        /* it ran already, as asked */
 	bool created;       /* its workspace, which was not there */
-	bool replaced;      /* a stale one of ours was in the way */
-	bool offered_again; /* it ran, but had been started anew: it has its lane and secrets again */
+	bool replaced;      /* a stale container of berth's was removed first */
+	bool offered_again; /* it ran, but had been restarted: its lane and secrets were set up again */
 	char id[65];
 	uint64_t created_us, started_us, ready_us; /* how long each step took */
 	size_t nenforced;
@@ -171,7 +172,7 @@ struct run_request {
 	/* Called once, when it is known where it runs (*where) and before anything of it starts; -1: it does
 	 * not start.  NULL: whoever asked has recorded it already. */
 	int (*begin)(void *by, const struct run_result *where, struct err *e);
-	/* Called once, over the lane, when it has run for RUN_LASTS_MS; NULL: nobody cares. */
+	/* Called once, over the lane, when it has run for RUN_LASTS_MS; may be NULL. */
 	void (*lasts)(void *by);
 	void *by;
 	const struct policy *policy; /* what fall_back asks, for only it sees the container; NULL */
@@ -204,7 +205,7 @@ struct recorder;
 int agents_run_by(
 	struct recorder *by, const struct run_request *r, struct run_result *ret, struct err *e);
 
-/* The same with the policy and the log of an agents_host, for programs that do other things beside. */
+/* The same with the policy and the log of an agents_host, for programs that also do other things. */
 int agents_run_hosted(
 	struct agents_host *h, const struct run_request *r, struct run_result *ret, struct err *e);
 

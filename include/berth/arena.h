@@ -1,5 +1,5 @@
 /*
- * arena.h - memory that is freed all at once.
+ * arena.h - allocations that are freed together.
  *
  * A snapshot or a message lives in one arena.  Blocks grow geometrically from the size given;
  * everything is aligned for any type and zeroed.  Thread: one owner at a time.

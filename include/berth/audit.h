@@ -1,8 +1,8 @@
 /*
  * audit.h - reading and checking the record of everything that was done.
  *
- * What a record is, who writes it and against whom it is protected: backend/audit/audit.h.  This
- * half is for those who look: the Audit view and `berth audit`.  It only reads, needs no backend
+ * backend/audit/audit.h describes records, their writer and the adversaries.  This half is for readers: the
+ * Audit view and `berth audit`.  It only reads, needs no backend
  * thread and takes no lock for longer than it takes to read one small file.
  *
  * Texts in records come from outside and are raw: neutralise them before a terminal (text.h).
@@ -101,7 +101,7 @@ typedef void (*audit_record_fn)(
 /*
  * Go back in time from the newest record (as of opening): hands matching records to fn, newest
  * first, until `max` were found, about `budget` bytes were read (0: no limit), or the beginning is
- * reached. The next call goes on from there.  Returns 1 when there may be more, 0 at the beginning,
+ * reached. The next call continues there.  Returns 1 when there may be more, 0 at the beginning,
  * -1 on error. A record and its texts are valid during the call of fn only.
  */
 int audit_reader_older(struct audit_reader *r, size_t max, size_t budget, audit_record_fn fn,
@@ -136,7 +136,7 @@ enum audit_fault {
 	AUDIT_CLEAN,
 	AUDIT_CHANGED,   /* a record's bytes are not what was written */
 	AUDIT_REMOVED,   /* records are missing */
-	AUDIT_MOVED,     /* a record stands in another place */
+	AUDIT_MOVED,     /* a record was moved */
 	AUDIT_INSERTED,  /* a record is too many, or of another log */
 	AUDIT_TRUNCATED, /* the end is missing */
 	AUDIT_REWRITTEN, /* consistent, but not what was signed */

@@ -39,8 +39,8 @@ struct backend_options {
 	bool together; /* as several even if there is one: it has a name, and its failure is a state */
 	double hz;     /* sampling rate, 0.1 .. 10; 0: 1 */
 	bool read_only;
-	bool attended; /* a person sits before it, who may answer what jobs ask (CMD_JOB_ALLOW) */
-	int64_t since_ns; /* events from then on are told, Unix time; 0: those of the last ten minutes */
+	bool attended; /* interactive: a person can answer the questions of jobs (CMD_JOB_ALLOW) */
+	int64_t since_ns; /* report events from then on, Unix time; 0: those of the last ten minutes */
 	int64_t until_ns; /* then an EV_ENGINE without an action ends them; 0: open */
 	bool once;        /* for command lines: no retry, the first failure is final */
 	bool agents;      /* with once: agents are looked at, too (snapshot.agents_done) */

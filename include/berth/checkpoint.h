@@ -50,7 +50,7 @@ struct checkpoint_info {
 	uint64_t bytes;  /* of all files */
 	uint64_t stored; /* bytes that this one added to the store */
 	uint64_t moving; /* files that changed while they were read */
-	uint64_t gone;   /* entries that went away meanwhile */
+	uint64_t gone;   /* entries removed while the tree was read */
 	uint64_t mounts; /* below which nothing was read */
 	uint64_t unread; /* closed to us: of them only the name is kept */
 	bool synced;     /* survives a power failure */
@@ -97,7 +97,7 @@ int checkpoint_verify(struct checkpoint_store *s, const char *name, struct err *
 
 struct checkpoint_restored {
 	uint64_t written, removed,
-		mended; /* entries: made anew, taken away for good, only mode, owner, times, attributes */
+		mended; /* entries: created again, removed for good, only mode, owner, times or attributes changed */
 	uint64_t
 		left; /* that could not be seen now, or when the checkpoint was made, and stay as they are */
 	uint64_t bytes; /* written */
@@ -126,7 +126,7 @@ int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
 struct checkpoint_archiving {
 	const char *name; /* that the archive has in sentences and in itself */
 	int level;        /* of zstd; 0: its own default */
-	unsigned threads; /* that compress; 0: none, and nothing runs beside this thread */
+	unsigned threads; /* that compress; 0: everything runs on the calling thread */
 	/* Is shown each file's path and content, as far as it is text, of at most 1 MiB; or NULL. */
 	void (*look)(void *ctx, const char *path, const char *bytes, size_t n);
 	void *ctx;

@@ -35,7 +35,7 @@ enum clean_type {
 	CLEAN_NETWORK,
 	CLEAN_VOLUME,
 	CLEAN_IMAGE,
-	CLEAN_LEFTOVER, /* files of ours on this machine: a session's record, a lane's directory */
+	CLEAN_LEFTOVER, /* files of berth's on this machine: a session's record, a lane's directory */
 	CLEAN_TYPES
 };
 const char *clean_type_name(enum clean_type t); /* "container" */
@@ -54,7 +54,7 @@ enum clean_reason {
 	CLEAN_REASONS
 };
 const char *clean_reason_name(enum clean_reason r); /* "owner_dead" */
-/* An orphan: nobody else will ever remove it. */
+/* An orphan: nothing else will ever remove it. */
 static inline bool clean_orphan(enum clean_reason r)
 {
 	return r == CLEAN_OWNER_DEAD || r == CLEAN_SESSION_ENDED || r == CLEAN_UNFINISHED;

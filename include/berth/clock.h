@@ -16,7 +16,7 @@ int64_t clock_wall_ms(void); /* Unix time, milliseconds */
 void clock_hold(int64_t mono_ns, int64_t wall_ms);
 void clock_let_go(void);
 
-/* CLOCK_MONOTONIC whatever is held or frozen: how long somebody really waits. */
+/* CLOCK_MONOTONIC, even while the clocks are held or frozen: for real waits. */
 int64_t clock_real_ms(void);
 /* So many from now, for what takes CLOCK_MONOTONIC (pthread_cond_clockwait): a step of the wall clock neither shortens nor
  * lengthens a wait. */

@@ -88,7 +88,7 @@ enum egress_upstream_bit {
 int egress_parse_upstream(const char *text, struct egress_rule *ret, struct err *e);
 /* NULL: everything is dialled from here. */
 const struct egress_rule *egress_upstream(const struct egress_rule *rules, size_t n);
-/* For how long a person is asked; 0: nobody is. */
+/* How long to wait for a person's decision; 0: do not ask. */
 uint16_t egress_asks(const struct egress_rule *rules, size_t n);
 /* "NAME", "*.NAME", "NAME:PORT", an address with or without a port.  Without one it is 443.  What allows a name may begin
  * with EGRESS_TLS. */
@@ -131,13 +131,13 @@ enum egress_verdict {
 	EGRESS_DENIED,      /* by a rule */
 	EGRESS_NO_RULE,     /* none allows it */
 	EGRESS_MALFORMED,   /* it is no request */
-	EGRESS_NO_ADDRESS,  /* the name is not known, or means an address that is nobody's */
-	EGRESS_UNREACHABLE, /* nobody answered there */
-	EGRESS_OTHER_NAME,  /* TLS for somebody else, or no TLS */
+	EGRESS_NO_ADDRESS,  /* the name is unknown, or resolves to an address of no host */
+	EGRESS_UNREACHABLE, /* no answer from there */
+	EGRESS_OTHER_NAME,  /* TLS for another name, or no TLS */
 	EGRESS_FULL,        /* too many connections at once */
 	EGRESS_CLOSED,      /* allowed and open, until its rule went */
 	EGRESS_HELD,        /* no rule decides, and a person is asked */
-	EGRESS_UNANSWERED,  /* nobody has said anything in time */
+	EGRESS_UNANSWERED,  /* no decision in time */
 };
 const char *egress_verdict_name(enum egress_verdict v);
 
@@ -203,10 +203,10 @@ int egress_ask_log(const char *name, struct egress_event *out, size_t n, struct 
 int egress_watch(const char *name, struct err *e);
 /* What has come: 1 with the newest, 0 nothing yet, -1 the end has gone. */
 int egress_watched(int watch, struct egress_queue *ret);
-/* The queue as it is, for who does not stay. */
+/* The queue as it is, for a caller that does not follow it. */
 int egress_ask_queue(const char *name, struct egress_queue *ret, struct err *e);
 /* A person has decided on what is in the queue: it acts before this returns, and a rule for the session is kept.
- * ERR_CONFLICT: it is there no more, somebody else was faster. */
+ * ERR_CONFLICT: it is no longer there: another person decided first. */
 int egress_decide(
 	const char *name, const struct egress_target *to, enum egress_answer a, struct err *e);
 /* An agent asks by words.  Blocks until it is decided, at most for the time in which people are asked, or until `cancel`

@@ -25,7 +25,7 @@ enum err_kind {
 	ERR_NOT_FOUND,   /* the thing named does not exist                     exit 1 */
 	ERR_CONFLICT,    /* it exists already, or changed since it was read    exit 1 */
 	ERR_TIMEOUT,     /*                                                    exit 1 */
-	ERR_CANCELLED,   /* somebody asked for it to stop                      exit 1 */
+	ERR_CANCELLED,   /* cancelled on request                               exit 1 */
 	ERR_PROTOCOL,    /* the other side sent something we do not accept     exit 1 */
 };
 
@@ -63,7 +63,7 @@ static inline void *err_null(int minus_one)
 	return (void *)0;
 }
 
-/* The analyser sees one file at a time: it is told that these always return -1. */
+/* The static analyser sees one file at a time; this declares that these always return -1. */
 #if defined(__clang_analyzer__) && !defined(ERR_IMPLEMENTATION)
 #define err_set(...) ((void)(err_set)(__VA_ARGS__), -1)
 #define err_sys(...) ((void)(err_sys)(__VA_ARGS__), -1)

@@ -26,7 +26,7 @@ struct freeze_box {
 	bool frozen; /* by us, now */
 	bool stood;  /* by us, at the last beginning */
 	bool paused; /* by way of `pause` */
-	int turn;    /* a lock: who else freezes it waits */
+	int turn;    /* a lock: others that freeze it wait */
 };
 
 /* Has the engine pause a container or let it go on; -1: *e. */
@@ -45,7 +45,7 @@ struct freeze {
 /* Fills in n and box: what runs and has `root`, a part of it, or what it is in, mounted to be written. */
 int freeze_find(struct freeze *f, int root, struct err *e);
 
-/* How many processes run in them beside their inits; *ret names the first. */
+/* How many processes run in them besides their inits; *ret names the first. */
 size_t freeze_busy(const struct freeze *f, const struct freeze_box **ret);
 /* Ends those.  ERR_FAILED: some live on. */
 int freeze_end_busy(const struct freeze *f, int limit_ms, struct err *e);
@@ -53,7 +53,7 @@ int freeze_end_busy(const struct freeze *f, int limit_ms, struct err *e);
 int freeze_writer(const struct freeze *f, int root, struct err *e);
 
 /* They stand still when this returns 0, else they run as before.  Those that stood still already are left alone.
- * `why`: words for who meets one of them ("a checkpoint is made of its workspace"). */
+ * `why`: shown to whoever finds one of them frozen ("a checkpoint is made of its workspace"). */
 int freeze_begin(struct freeze *f, const char *why, struct err *e);
 /* They go on; also after a failed beginning. */
 int freeze_end(struct freeze *f, struct err *e);
@@ -63,7 +63,7 @@ int freeze_hold(struct freeze *f, const char *why, struct err *e);
 /* They run on, and nothing new of berth's begins in them, until freeze_thaw or the end of this process. */
 int freeze_refuse(const struct freeze *f, const char *why, struct err *e);
 bool freeze_refuses(const struct freeze_box *b, char *why, size_t cap);
-/* Why it is frozen, where berth knows; false: it is not, or is somebody else's. */
+/* Why it is frozen, where berth knows; false: it is not frozen, or by another program. */
 bool freeze_why(const struct freeze_box *b, char *why, size_t cap);
 /* Whatever process `by` holds in that way goes on; of f only who may pause is looked at. */
 void freeze_left(struct freeze *f, pid_t by);

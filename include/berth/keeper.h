@@ -31,7 +31,7 @@ struct keeper_options {
 	pid_t (*save)(void *ctx, const char *workspace, int64_t keep);
 	void *ctx;
 };
-/* Until there is nothing to keep, or SIGTERM.  0 at once: another keeps already. */
+/* Until there is nothing to keep, or SIGTERM.  0 immediately if another keeper is running. */
 int keeper_run(const struct keeper_options *o, struct err *e);
 
 /* Its process; 0: there is none. */

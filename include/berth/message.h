@@ -27,7 +27,7 @@ struct journal_piece;
 struct overview; /* overview.h */
 struct overview_one;
 
-/* What each goes with, beside its targets: the member of the union by that name. */
+/* The arguments of each, in addition to its targets: the member of the union by that name. */
 enum command_kind {
 	CMD_ACT,          /* act on the targets */
 	CMD_AGENTS,       /* agents: their containers' names are those of the targets */
@@ -45,7 +45,7 @@ enum command_kind {
 	CMD_SHELL_RESIZE, /* ref; size */
 	CMD_SHELL_CLOSE,  /* ref */
 	CMD_JOB_CANCEL,   /* jobs: of any process of this user */
-	CMD_JOB_DISMISS,  /* jobs: ended ones that nobody wants to see any more */
+	CMD_JOB_DISMISS,  /* jobs: ended ones to remove from the list */
 	CMD_JOB_ALLOW,    /* jobs: a person says yes to what they ask */
 	CMD_IMAGE_IMPORT, /* import: a job */
 	CMD_CLEAN_PLAN, /* clean: make a plan, of all there is or of the targets -> EV_CLEAN_PLAN */
@@ -139,7 +139,7 @@ struct command {
 		struct {
 			const char *begin; /* absolute */
 		} paths;
-		struct view_work **work; /* taken by who does it */
+		struct view_work **work; /* taken by the worker */
 	};
 	struct arena mem;
 };
@@ -200,7 +200,8 @@ struct event {
 	struct log_line *lines;
 	size_t nnames; /* EV_PATHS */
 	const char **names;
-	uint64_t dropped; /* EV_LOG_LINES: lines lost before these because nobody read them */
+	uint64_t
+		dropped; /* EV_LOG_LINES: lines lost before these because they were not read in time */
 	int exit_code;
 	size_t nbytes;
 	const char *bytes;

@@ -9,7 +9,7 @@
  *   GROUPED   commands and reads: the intent is in the log before the operation starts (written: it outlives
  *             this process), and on disk within 50 ms
  *   BATCH     many files at once: as GROUPED, with the count and the hash of the manifest
- *   INTERNAL  records that the log writes about itself; nobody else may
+ *   INTERNAL  records that only the log itself may write
  *
  * What cannot be recorded is not done, unless the settings say audit.unavailable: warn.
  *

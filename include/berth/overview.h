@@ -51,7 +51,7 @@ struct overview {
 	const struct overview_shared *shared; /* by name */
 	size_t narchives;
 	const struct overview_archive *archives; /* of tasks first, by name */
-	pid_t keeper;                            /* who counts (keeper.h); 0: nobody */
+	pid_t keeper;                            /* the process that counts (keeper.h); 0: none */
 };
 
 /* `data`: as data_dir (runtime.h).  `keeper`: its process, for the tree knows nothing of it.  0; 1: the stamp would be `seen`, and nothing is filled in. */

@@ -3,8 +3,8 @@
  *
  * One file, history.ring below the state directory, of a fixed size: for each of PAST_ROWS containers a value a second for
  * ten minutes, one for ten seconds for six hours, one for five minutes for thirty days; and the last PAST_EVENTS things
- * that happened to them.  It is written while a console or the keeper runs (backend/past/past.h): what nobody saw is a
- * gap, and reads as one.  A row is known by its engine and the name of its container, so that one that was made anew goes on; the row
+ * that happened to them.  It is written while a console or the keeper runs (backend/past/past.h): times without either are
+ * gaps.  A row is known by its engine and the name of its container, so that a recreated container continues its row; the row
  * without a name is all containers of the engine together.  Values have 16 bits of their logarithm: 0.07 % off at most.
  *
  * Thread: any; it waits for the disk.

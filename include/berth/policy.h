@@ -74,7 +74,7 @@ struct policy_act {
 /* Which directory of ours the absolute, normalised `path` is, is in, or has in it; NULL: none. */
 const char *policy_own_dir(const struct policy *p, const char *path);
 
-/* 0, or -1 and ERR_REFUSED with the sentence why not.  Asks nobody, allocates nothing. */
+/* 0, or -1 and ERR_REFUSED with the sentence why not.  Neither asks nor allocates. */
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e);
 
 /* All of it, copied into mem. */

@@ -24,7 +24,7 @@ struct pool;
 
 /* Keep the pools of `team` (path of a team file).  NULL without *err: no tool asks for one. */
 struct pool *pool_start(const struct agents_options *o, const char *team, struct err *e);
-/* Remove what nobody took; returns how many containers could not be removed.  NULL is fine. */
+/* Remove the unused containers; returns how many containers could not be removed.  NULL is fine. */
 unsigned pool_stop(struct pool *p);
 
 struct pool_info { /* one pool of one process */

@@ -34,7 +34,7 @@ struct recording {
 	int64_t start_ns;
 };
 
-/* What else policy may go by, beside the record's name and id. */
+/* What else the policy can check, in addition to the record's name and id. */
 struct record_target {
 	size_t nimages, nlabels;
 	const char *const *images; /* a container's, or every name of the image that goes */

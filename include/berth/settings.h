@@ -48,11 +48,11 @@ struct alert_rule {
 	const char *name; /* that of the file, or `when` */
 	const char *when;
 	bool bell;
-	int notify;                    /* enum alert_notify: what the terminal is told */
+	int notify; /* enum alert_notify: the notification sent to the terminal */
 	const char *command, *webhook; /* NULL: none */
-	int64_t again_s;               /* told again while it still holds; 0: once */
-	struct text_list quiet_words;  /* "22:00-07:00" */
-	size_t nquiet;                 /* the same, read */
+	int64_t again_s; /* report again after this time while it still holds; 0: once */
+	struct text_list quiet_words; /* "22:00-07:00" */
+	size_t nquiet;                /* the same, read */
 	const struct day_span *quiet;
 };
 

@@ -85,7 +85,7 @@ const char *health_name(enum health h); /* "" for NONE */
 enum mounts_state {
 	MOUNTS_STRANGER, /* berth here did not make it, or it does not run */
 	MOUNTS_CHECKED,
-	MOUNTS_CHANGED, /* started again by somebody else, and something else is mounted: nothing runs in it */
+	MOUNTS_CHANGED, /* restarted by another program, with other mounts: nothing runs in it */
 	MOUNTS_UNKNOWN, /* likewise, but they cannot be read back from here */
 };
 const char *mounts_state_name(enum mounts_state m); /* "checked", "changed", else "not checked" */
@@ -155,7 +155,7 @@ struct container {
 	int restarts;
 	int pid;             /* init process on the engine's host; 0 when not running */
 	int64_t seen_ns;     /* when the engine last confirmed this row */
-	enum act pending;    /* an act of ours is in flight */
+	enum act pending;    /* an operation of this console is in progress */
 	const char *problem; /* the sentence of the last failed act on it, or NULL */
 	struct container_stats stats;
 };
@@ -181,7 +181,7 @@ enum agent_state {
 	AGENT_DOWN,     /* defined, and not up */
 	AGENT_UP,       /* its container runs */
 	AGENT_STOPPED,  /* its container is there, but does not run */
-	AGENT_GONE,     /* its session goes on, but its container is not there any more */
+	AGENT_GONE,     /* its session is open, but its container no longer exists */
 	AGENT_STRANGER, /* a container calls itself so, which berth did not make here */
 };
 const char *agent_state_name(enum agent_state s); /* "down", "up" ... */
@@ -217,7 +217,7 @@ struct agent_egress {
 	uint64_t connections, refused, up_bytes, down_bytes; /* since its end began */
 };
 
-/* Something that an agent waits to be allowed, or was refused because nobody was there. */
+/* A request of an agent that waits for a decision, or was refused because no console was open. */
 struct agent_ask {
 	const char *agent, *container; /* id, and its container's name */
 	const char *host; /* in letters, digits and -: names in other scripts as punycode */
@@ -264,7 +264,7 @@ struct agent {
 	const char *image; /* asked for; the container's own where no definition is known */
 	const char *workspace;
 	enum agent_state state;
-	bool defined;   /* stands in `file` as that is now */
+	bool defined;   /* `file` still defines it */
 	bool lane;      /* commands take the fast lane, not the engine's exec */
 	bool no_lane;   /* its runtime has a kernel of its own, where none can be */
 	bool lane_lost; /* it is there, and the init does not answer: nothing runs */
@@ -276,7 +276,7 @@ struct agent {
 	uint64_t routes, tokens, nano_dollars;
 	bool budget_spent;                 /* of one of them: it is refused */
 	const struct container *container; /* NULL: none */
-	enum agent_act pending;            /* an act of ours is under way */
+	enum agent_act pending;            /* an operation of this console is in progress */
 	const char *problem;               /* the sentence of the last act that failed, or NULL */
 	const char *held; /* why berth has it stand still or refuses commands; NULL: it does not */
 	int64_t asleep_wall_ms; /* since when it is paused for being idle; the next command wakes it; 0: it is not */
@@ -394,7 +394,7 @@ struct snapshot {
 	size_t njobs;
 	const struct job_info *jobs;   /* running ones first, then newest first */
 	const struct detail *detail;   /* NULL when nothing is in focus */
-	int orphans;                   /* containers of ours that nobody else will remove */
+	int orphans;                   /* containers of berth's that nothing else will remove */
 	int images, networks, volumes; /* counts, -1 unknown */
 };
 
@@ -415,7 +415,7 @@ bool snapshot_lost(const struct snapshot *s);
 /* Whose rows carry that id; the first one's where none does. */
 const struct engine_state *snapshot_engine(const struct snapshot *s, const char *engine);
 int snapshot_attention(const struct snapshot *s); /* of how many agents that can be said */
-size_t snapshot_held(const struct snapshot *s);   /* asks that somebody waits for now */
+size_t snapshot_held(const struct snapshot *s);   /* requests that wait for a decision now */
 /* Mean of its jobs that have not ended, 0..1; -1: there are none, or of one at work it is not known. */
 double snapshot_progress(const struct snapshot *s);
 const struct container *snapshot_find(const struct snapshot *s, const char *engine, const char *id);

@@ -13,7 +13,7 @@ struct log_line {
 	uint16_t source; /* index into the subscription's targets */
 	uint8_t stream;  /* 1 stdout, 2 stderr */
 	bool clipped; /* longer than may be, or cut by the end of the stream: the rest is missing */
-	bool more;    /* a piece: the line goes on in the next one of this stream */
+	bool more;    /* the line continues in the next piece of this stream */
 	bool unended; /* its writer ended without a newline */
 	bool cr;      /* a CR before the newline, which is not in the text */
 	int64_t wall_ns; /* the engine's time stamp, Unix nanoseconds */

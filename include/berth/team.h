@@ -52,7 +52,7 @@ struct credentials {
 	struct words env;       /* names taken from berth's own environment */
 	const char *env_file;   /* NAME=value lines; NULL */
 	struct words from_file; /* of these only those names; none: all */
-	bool lenient; /* MassGen's: variables and files that are not there are left out, and told of */
+	bool lenient; /* MassGen's: missing variables and files are skipped, with a warning */
 };
 
 struct limits {
@@ -212,7 +212,7 @@ int team_parse(const char *name, const char *text, size_t n, const char *base, s
 struct team_found {
 	void (*tell)(void *ctx, const struct err *e);
 	void *ctx;
-	size_t n; /* how many were told */
+	size_t n; /* how many were reported */
 };
 /* Is it a key of MassGen's file, at any level, that berth reads? */
 bool massgen_has_key(const char *key);

@@ -30,7 +30,7 @@ struct slot {
 	}
 #define SLOT_COUNT(slot, value) SLOT_NUMBER(slot, value, 0)
 
-/* `slots` ends in an empty one, NULL for none.  A piece or slot that is not there is a mistake of ours: CHECK. */
+/* `slots` ends in an empty one, NULL for none.  A missing piece or slot is a bug: CHECK. */
 void template_fill(FILE *out, const char *file, const char *piece, const struct slot *slots);
 
 #endif

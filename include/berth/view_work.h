@@ -1,7 +1,7 @@
 /*
  * view_work.h - work of a view that may wait for a disk: done by a worker thread of the backend.
  *
- * A view fills in one and gives it to CMD_WORK; while it is away nobody else touches it.  It comes back with EV_WORKED
+ * A view fills in one and gives it to CMD_WORK; the view must not touch it in the meantime.  It comes back with EV_WORKED
  * of that command's id, and belongs to the view that takes it.  What nobody takes is dropped.
  *
  * Embedded as first member of what the view and its work know.  Thread: one owner at a time.

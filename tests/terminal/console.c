@@ -1026,6 +1026,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads_refused, setup_for_all, teardown),
 	};
 
-	cmocka_set_test_filter(getenv("ONLY"));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
