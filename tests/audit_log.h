@@ -17,6 +17,7 @@
 #include <berth/str.h>
 
 #include "audit/audit.h"
+#include "audit/chain.h"
 
 static inline char *log_dir_new(void)
 {
@@ -123,6 +124,30 @@ static inline struct audit_verdict log_verify(const char *path, const char *head
 		abort();
 	}
 	return v;
+}
+
+/* Retention without waiting for a segment to be full, as another process would do it.  `sys` NULL: real system calls. */
+static inline int log_prune(
+	const char *dir, const struct audit_sys *sys, uint64_t keep_bytes, uint64_t *ret_removed)
+{
+	const struct audit_options o = {.dir = dir,
+		.program = "prune",
+		.reserve_bytes = 65536,
+		.checkpoint_records = 7,
+		.sys = sys};
+	struct chain c;
+	int rc;
+
+	chain_init(&c, &o);
+	rc = chain_open(&c, NULL);
+	if (!rc && !(rc = chain_begin(&c, 0, NULL))) {
+		rc = chain_sync(&c, NULL);
+		if (!rc)
+			rc = chain_prune(&c, 0, keep_bytes, ret_removed, NULL);
+		chain_end(&c);
+	}
+	chain_release(&c);
+	return rc;
 }
 
 #endif

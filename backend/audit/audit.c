@@ -38,14 +38,6 @@ struct item {
 	size_t len; /* of the body that follows */
 };
 
-struct prune {
-	int64_t keep_ms;
-	uint64_t keep_bytes, removed;
-	struct err err;
-	int ret;
-	bool done;
-};
-
 struct audit {
 	struct chain chain; /* writer thread; self, self_text and o are constant and anybody's */
 	struct {
@@ -67,7 +59,6 @@ struct audit {
 	int64_t due_ns; /* when the first should be on its way to the disk */
 	uint64_t tickets;
 	bool idle, grouping, urgent, closing, tried, threaded, probing;
-	struct prune *prune;
 	struct err trouble;
 	int64_t trouble_ns;
 };
@@ -159,7 +150,6 @@ static void enqueue_item(struct audit *a, struct item *item)
 }
 
 static void commit_items(struct audit *a, struct item *items, size_t bytes);
-static void prune_chain(struct audit *a, struct prune *p);
 static bool start_writer(struct audit *a);
 
 /* There was no writer thread: the work is done here, unless there can be one now. */
@@ -288,30 +278,6 @@ void audit_probe(struct audit *a)
 	a->probing = true;
 	pthread_cond_signal(&a->work);
 	pthread_mutex_unlock(&a->lock);
-}
-
-int audit_prune(
-	struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed, struct err *e)
-{
-	struct prune p = {.keep_ms = keep_ms, .keep_bytes = keep_bytes, .err = ERR_INIT};
-
-	pthread_mutex_lock(&a->alone);
-	pthread_mutex_lock(&a->lock);
-	while (a->threaded && a->prune)
-		pthread_cond_wait(&a->finished, &a->lock);
-	a->prune = &p;
-	pthread_cond_signal(&a->work);
-	while (a->threaded && !p.done)
-		pthread_cond_wait(&a->finished, &a->lock);
-	pthread_mutex_unlock(&a->lock);
-	if (!p.done)
-		prune_chain(a, &p);
-	pthread_mutex_unlock(&a->alone);
-	if (p.ret < 0)
-		return err_copy(e, &p.err);
-	if (ret_removed)
-		*ret_removed = p.removed;
-	return 0;
 }
 
 /* -- the writer thread --------------------------------------------------------------------------
@@ -458,23 +424,6 @@ static void commit_items(struct audit *a, struct item *items, size_t bytes)
 	chain_end(&a->chain);
 }
 
-static void prune_chain(struct audit *a, struct prune *p)
-{
-	p->ret = ensure_open(a, &p->err) < 0 ? -1 : chain_begin(&a->chain, 0, &p->err);
-	if (p->ret == 0) {
-		p->ret = chain_sync(&a->chain, &p->err);
-		if (p->ret == 0)
-			p->ret = chain_prune(
-				&a->chain, p->keep_ms, p->keep_bytes, &p->removed, &p->err);
-		chain_end(&a->chain);
-	}
-	pthread_mutex_lock(&a->lock);
-	p->done = true;
-	a->prune = NULL;
-	pthread_cond_broadcast(&a->finished);
-	pthread_mutex_unlock(&a->lock);
-}
-
 static void sign_now(struct audit *a)
 {
 	a->sign_at_ns = 0;
@@ -530,7 +479,7 @@ static void wait_until(struct audit *a, int64_t ns)
 /* Wait for work, and take all there is.  Called with the lock. */
 static void take_all(struct audit *a)
 {
-	while (!a->first && !a->closing && !a->prune && !a->probing) {
+	while (!a->first && !a->closing && !a->probing) {
 		a->idle = true;
 		if (!next_chore_ns(a))
 			pthread_cond_wait(&a->work, &a->lock);
@@ -599,7 +548,6 @@ static void *run_writer(void *arg)
 
 	open_first(a);
 	for (;;) {
-		struct prune *asked;
 		struct item *items;
 		size_t bytes;
 		bool leave, asking;
@@ -607,22 +555,19 @@ static void *run_writer(void *arg)
 		pthread_mutex_lock(&a->lock);
 		if (!a->mine)
 			take_all(a);
-		asked = a->prune;
 		asking = a->probing;
-		leave = a->closing && !a->mine && !asked;
+		leave = a->closing && !a->mine;
 		pthread_mutex_unlock(&a->lock);
 		items = cut_batch(a, &bytes);
 		if (items)
 			commit_items(a, items, bytes);
-		else if (asked)
-			prune_chain(a, asked);
 		else if (asking)
 			probe_chain(a);
 		else if (a->sync_at_ns && (leave || now_ns() >= a->sync_at_ns))
 			sync_now(a);
 		else if (!leave && a->sign_at_ns && now_ns() >= a->sign_at_ns)
 			sign_now(a);
-		if (leave && !items && !asked) {
+		if (leave && !items) {
 			finish_chain(a);
 			return NULL;
 		}

@@ -161,10 +161,6 @@ bool audit_trouble(struct audit *a, struct err *ret);
 /* Look whether it can be written now, a full disk included; audit_trouble tells a moment later. */
 void audit_probe(struct audit *a);
 
-/* Remove closed segments that are older than keep_ms, or too many for keep_bytes (0: no bound). */
-int audit_prune(struct audit *a, int64_t keep_ms, uint64_t keep_bytes, uint64_t *ret_removed,
-	struct err *e);
-
 /*
  * The gate for who lives on a loop and must not wait; for everybody else: record_act (record.h).
  *

@@ -128,7 +128,7 @@ static void test_any_call_fails(void **state)
 				r.name = acks[n].name;
 				n += audit_write(a, &r, &acks[n].seq, NULL) == 0;
 				if (i == 11)
-					audit_prune(a, 0, 8000, NULL, NULL);
+					log_prune(dir, &test_sys, 8000, NULL);
 			}
 			audit_close(a);
 			reached = atomic_load(&plan.of_kind) >= at;
@@ -173,7 +173,7 @@ static void test_power_failure(void **state)
 				old = file_read(path, NULL);
 		}
 		if (c == PRUNED)
-			assert_int_equal(audit_prune(a, 0, 8000, NULL, &e), 0);
+			assert_int_equal(log_prune(dir, &test_sys, 8000, NULL), 0);
 		audit_close(a);
 		next = log_verify(dir, NULL).last_seq + 1;
 		/* Never older than the segment: of others nothing is to be seen when they were pruned. */

@@ -13,7 +13,6 @@
 #include <berth/text.h>
 
 #include "audit_log.h"
-#include "audit/chain.h"
 #include "audit/keys.h"
 #include "audit/record.h"
 
@@ -942,7 +941,7 @@ static void test_prune(void **state)
 	size_t len;
 
 	(void)state;
-	assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
+	assert_int_equal(log_prune(dir, NULL, 20000, &removed), 0);
 	assert_true(removed > 10);
 	write_many(a, 5, "agent_a");
 	audit_close(a);
@@ -964,7 +963,7 @@ static void test_prune(void **state)
 	a = open_test_log(dir, 8192, 7);
 	for (int i = 0; i < 4; i++)
 		write_many(a, 20, "agent_a");
-	assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
+	assert_int_equal(log_prune(dir, NULL, 20000, &removed), 0);
 	assert_true(removed > 0);
 	audit_close(a);
 	expect_clean_log(dir, 0);
@@ -1058,7 +1057,7 @@ static void test_prune_and_what_was_kept(void **state)
 		a = open_test_log(dir, 8192, 7);
 		for (int j = 0; j < 4; j++)
 			write_many(a, 20, "agent_a");
-		assert_int_equal(audit_prune(a, 0, 20000, &removed, NULL), 0);
+		assert_int_equal(log_prune(dir, NULL, 20000, &removed), 0);
 		assert_true(removed > 0);
 		audit_close(a);
 		v = log_verify(dir, NULL);
@@ -1142,7 +1141,7 @@ static void test_pruned_long_ago(void **state)
 		a = open_test_log(dir, 8192, 7);
 		for (int j = 0; j < 4; j++)
 			write_many(a, 20, "agent_a");
-		assert_int_equal(audit_prune(a, 0, 20000, NULL, NULL), 0);
+		assert_int_equal(log_prune(dir, NULL, 20000, NULL), 0);
 		audit_close(a);
 	}
 	log_dir_free(dir);
