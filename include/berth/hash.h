@@ -13,10 +13,11 @@
 
 #define HASH_START UINT64_C(0xcbf29ce484222325)
 
-uint64_t hash_more(
-	uint64_t h, const void *bytes, size_t n); /* h: HASH_START, or of what precedes */
-uint64_t hash_string(
-	uint64_t h, const char *s); /* the NUL included, so "a", "bc" is not "ab", "c" */
-uint32_t hash_short(const char *s); /* 32 bits, without the NUL */
+/* h: HASH_START, or the hash of what precedes. */
+uint64_t hash_more(uint64_t h, const void *bytes, size_t n);
+/* Includes the NUL, so that "a", "bc" differs from "ab", "c". */
+uint64_t hash_string(uint64_t h, const char *s);
+/* 32 bits, without the NUL. */
+uint32_t hash_short(const char *s);
 
 #endif
