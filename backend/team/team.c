@@ -202,6 +202,12 @@ int team_read_env(const struct reader *r, const struct node *n, void *at, struct
 		if (v->kind != NODE_SCALAR)
 			return node_err(
 				r->c, v, e, "expected the value of the variable %s.", v->key);
+		/* compose takes it from its own environment; here nothing of that is handed on unasked. */
+		if (!*v->value && !v->quoted)
+			return node_err(r->c, v, e,
+				"the variable %s has no value: write \"\" for an empty one; env_vars: under "
+				"credentials: passes on that of berth.",
+				v->key);
 		if (!*v->key || strchr(v->key, '='))
 			return node_err(r->c, v, e, "\"%s\" is not a valid variable name.", v->key);
 		word[i] = arena_printf(r->mem, "%s=%s", v->key, v->value);

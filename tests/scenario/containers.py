@@ -352,6 +352,20 @@ def json_lines_become_columns():
 
 
 @case
+def an_agent_that_ended_well_has_no_cross():
+    """As a container."""
+    for code, oom, sign in ((0, False, "✓"), (3, False, "✗"), (0, True, "✗")):
+        with Fake(containers=[{"name": "berth-a", "labels": OURS, "state": "exited", "exit": code, "oom": oom}]) as fake, \
+                tempfile.NamedTemporaryFile("w", suffix=".script") as script:
+            script.write(f"size 100 20\nkey 1\nwait {'OOM' if oom else 'exited'} {code}\ndump body\n")
+            script.flush()
+            done = berth("--script", script.name, fake=fake, env={"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"})
+            assert done.code == 0, done.err.decode()[-1500:]
+            (row,) = [line for line in done.out.decode().splitlines() if f" {code} " in line + " " and ("exited" in line or "OOM" in line)][:1]
+            assert sign in row and ("✗" in row) == (sign == "✗"), row
+
+
+@case
 def logs_follow_until_a_signal():
     with engine(log=["one"], log_rate=1000) as fake:
         run = subprocess.Popen([BERTH, "-H", fake.url, "logs", "-f", "web"], stdout=subprocess.PIPE)

@@ -611,6 +611,9 @@ static void test_berth_wrong(void **state)
 		"not below");
 	refuse_team(
 		"agents: {a: {workspace: w, env: {\"A=B\": c}}}\n", "not a valid variable name");
+	refuse_team("agents: {a: {workspace: w, env: {A: null}}}\n",
+		"the variable A has no value: write \"\" for an empty one");
+	refuse_team("agents:\n  a:\n    workspace: w\n    env:\n      A:\n", "has no value");
 	refuse_team("{}\n", "neither agents: nor custom_tools:");
 	refuse_team("agents: 5\n", "expected keys with values");
 }

@@ -68,7 +68,11 @@ enum glyph agent_glyph(const struct agent *a, struct style *st)
 		[AGENT_STRANGER] = {GLYPH_BANG, ROLE_WARN},
 	};
 
-	st->role = (uint8_t)of[a->state].role;
+	const struct container *c = a->container;
+	bool ended_well = a->state == AGENT_STOPPED && c && c->state == CONTAINER_EXITED &&
+		!c->exit_code && !c->oom_killed;
+
+	st->role = (uint8_t)(ended_well ? ROLE_DIM : of[a->state].role);
 	if (a->state == AGENT_UP && a->ndrift)
 		st->role = ROLE_WARN;
 	if (a->pending) {
@@ -87,7 +91,7 @@ enum glyph agent_glyph(const struct agent *a, struct style *st)
 		st->role = ROLE_BAD;
 		return GLYPH_BANG;
 	}
-	return of[a->state].glyph;
+	return ended_well ? GLYPH_TICK : of[a->state].glyph;
 }
 
 void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style *st)
