@@ -77,6 +77,15 @@ for shell in bash zsh fish; do
 	check "$shell: audit outcomes" offers $shell 'failed' berth audit list --outcome fai
 	check "$shell: workspaces" offers $shell tasks/fix-parser berth workspace show tasks/f
 done
+# A real bash at a terminal: what is completed is on the line, with a slash if bash took it for a directory.
+typed() { # WANTED LINE
+	local got
+	mkdir -p alpha && "$BERTH" completion bash >bash.rc && printf 'PS1="> "\nberth() { echo "<$*>"; command %q "$@"; }\nbind "set bell-style none"\n' "$BERTH" >>bash.rc
+	got=$(printf '%s\t\nexit\n' "$2" | script -qec 'bash --noprofile --rcfile bash.rc -i' /dev/null 2>&1 | tr -d '\r')
+	[[ $got == *"<$1>"* ]] || { echo "$got"; return 1; }
+}
+check 'bash: an agent is no directory' typed "-H unix://$TMPDIR/e.sock stop alpha" "berth -H unix://$TMPDIR/e.sock stop alp"
+check 'bash: a directory is one' typed 'files scan deep/' 'berth files scan dee'
 check 'bash: a value after =' offers bash failed berth audit list --outcome = fai
 check 'bash: and one with colons before' offers bash --json berth --team = team.yaml -H unix : ///x ps --js
 check 'bash: a name with spaces is one' bash -c "$(declare -f in_bash)"'; in_bash berth up spa >/dev/null; [ ${#COMPREPLY[@]} = 1 ]'

@@ -207,12 +207,14 @@ static const char bash_script[] =
 	"\tCOMPREPLY=()\n"
 	"\twhile IFS=$'\\t' read -r word _; do\n"
 	"\t\tcase $word in\n"
-	"\t\t:[fd]) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \"-${word#:}\" -- \"$typed\") ;;\n"
+	/* Else an agent would become a directory of its name. */
+	"\t\t:[fd]) compopt -o filenames 2>/dev/null\n"
+	"\t\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \"-${word#:}\" -- \"$typed\") ;;\n"
 	"\t\t\"$cur\"*) COMPREPLY+=(\"${word#\"$rest\"}\") ;;\n"
 	"\t\tesac\n"
 	"\tdone < <(\"${COMP_WORDS[0]}\" complete -- \"${words[@]}\" 2>/dev/null)\n"
 	"}\n"
-	"complete -o filenames -F _berth berth\n";
+	"complete -F _berth berth\n";
 
 static const char zsh_script[] =
 	"#compdef berth\n"
