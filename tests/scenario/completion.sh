@@ -68,6 +68,7 @@ for shell in bash zsh fish; do
 	check "$shell: no more operands than there are" offers $shell '' berth up team.yaml tea
 	check "$shell: the value of an option is no option" offers $shell --yes berth clean --timeout 3 --ye
 	check "$shell: containers and agents" offers $shell 'alpha' berth -H "unix://$TMPDIR/e.sock" stop al
+	check "$shell: the agent of an option" offers $shell 'alpha' berth -H "unix://$TMPDIR/e.sock" audit list --agent al
 	check "$shell: agents for exec" offers $shell 'web' berth -H "unix://$TMPDIR/e.sock" exec we
 	check "$shell: tools of the team file" offers $shell 'fetch lint' berth -c team.yaml tool run ''
 	check "$shell: contexts" offers $shell far-away berth --context fa

@@ -139,6 +139,13 @@ static const char *offer_operand(const struct line *l)
 	return offer_meaning(at, strcspn(at, " "), "");
 }
 
+/* The value of an option.  --agent ID is an agent wherever it is taken. */
+static const char *offer_value(const struct cli_option *o, const char *prefix)
+{
+	return strcmp(o->name, "agent") ? offer_meaning(o->arg, strlen(o->arg), prefix)
+					: "containers";
+}
+
 static const char *offer_next(struct line *l, const char *word)
 {
 	size_t n = strcspn(word, "=");
@@ -146,7 +153,7 @@ static const char *offer_next(struct line *l, const char *word)
 	char prefix[64];
 
 	if (l->pending)
-		return offer_meaning(l->pending->arg, strlen(l->pending->arg), "");
+		return offer_value(l->pending, "");
 	if (l->lost || (l->ended && l->c.command && l->c.command->takes_words))
 		return NULL;
 	if (!l->ended && !strncmp(word, "--", 2) && word[n]) {
