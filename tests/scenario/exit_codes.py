@@ -138,10 +138,10 @@ for verb, words, changes in (
         ("diff", ["{}", "one@cp"], False), ("overlap", ["{}", "one"], False), ("apply", ["{}", "."], True), ("hand-over", ["{}", "one-1", "files"], True),
         ("archives", [], False), ("results", [], False), ("shared", [], False), ("put-result", ["{}", "name", "text"], True),
         ("drop-result", ["{}", "name"], True), ("share", ["{}", "files"], True), ("limit", ["{}"], False), ("thaw", ["{}"], True),
-        ("archive", ["{}"], True), ("unarchive", ["{}"], True), ("clean", [], True), ("keep", [], False),
+        ("archive", ["{}"], True), ("remove", ["{}"], True), ("unarchive", ["{}"], True), ("clean", [], True), ("keep", [], False),
         ("restore", ["{}", "cp"], True), ("drop", ["{}", "cp"], True), ("verify", ["{}"], False)):
     name = [w.format("one") for w in words]
-    TABLE[f"workspace {verb}"] = (None, None, None, None) if verb in ("apply", "overlap", "hand-over", "put-result", "drop-result", "share", "limit", "thaw", "archive", "unarchive", "clean", "keep") else (
+    TABLE[f"workspace {verb}"] = (None, None, None, None) if verb in ("apply", "overlap", "hand-over", "put-result", "drop-result", "share", "limit", "thaw", "archive", "remove", "unarchive", "clean", "keep") else (
         ["workspace", verb, *name], 0, 4 if changes else 0,
         (["workspace", verb, *[w.format("nowhere") for w in words]], 1) if "{}" in words else None)
 

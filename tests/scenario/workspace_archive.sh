@@ -122,6 +122,24 @@ check 'one that leads out' says 1 '*no archive*' "$BERTH" workspace clean archiv
 check 'the others stay' test -d "$tree/tasks/stays"
 check 'both are recorded' test "$("$BERTH" audit list --act workspace.remove --json | grep -c -e '"tasks/gone"' -e '"archives/tasks/packed"')" -ge 2
 
+# Removed after a checkpoint, from which the printed commands bring it back.
+"$BERTH" workspace create task kept >out && echo work >"$tree/tasks/kept/file" && "$BERTH" workspace create project kept2 >out
+"$BERTH" workspace create task packed >out && "$BERTH" workspace archive packed >out
+check 'an archive cannot be saved' says 2 '*is an archive*clean*' "$BERTH" workspace remove kept archives/packed
+check 'nothing goes before all are found' says 1 '*no workspace "none"*' "$BERTH" workspace remove kept none
+check 'read-only mode saves nothing either' says 4 '*read-only*' "$BERTH" --read-only workspace remove kept
+check 'and removes nothing' test -e "$tree/tasks/kept/file"
+check 'no checkpoint' test -z "$("$BERTH" workspace checkpoints kept)"
+"$BERTH" workspace remove kept kept2 >undo
+check 'two go' says 0 'tasks/kept: removed.  To undo: *projects/kept2: removed.  To undo: *' cat undo
+check 'they are gone' test ! -e "$tree/tasks/kept" -a ! -e "$tree/projects/kept2"
+undo=$(sed -n "s|^tasks/kept: .*To undo: ||p" undo)
+check 'the commands are complete' test -n "$undo"
+berth() { "$BERTH" "$@"; }
+eval "$undo" >out
+check 'it is back' grep -qx work "$tree/tasks/kept/file"
+"$BERTH" workspace clean archives/packed kept >out
+
 # By itself, once enabled.
 if command -v systemd-analyze >out; then
 	mkdir -m 700 run

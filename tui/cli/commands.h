@@ -29,7 +29,8 @@ cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_wor
 	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_apply,
 	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
 	cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify, cli_workspace_mark,
-	cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives, cli_workspace_clean;
+	cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives, cli_workspace_clean,
+	cli_workspace_remove;
 cli_run_fn cli_workspace_share, cli_workspace_shared;
 cli_run_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
 cli_run_fn cli_limit, cli_undo;

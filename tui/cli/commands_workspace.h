@@ -282,6 +282,11 @@ static const struct cli_command workspace_verbs[] = {
 			"Either because of a limit, or because a berth process was killed.  Containers paused by someone else stay paused."},
 	{"drop", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_drop),
 		.help = "remove a checkpoint; this cannot be undone"},
+	{"remove", "WORKSPACE...", 1, 1000, IMAGE(cli_workspace_remove),
+		.help = "remove workspaces, each after a checkpoint",
+		.about =
+			"The checkpoint stays, and the commands that bring the workspace back are printed.  A workspace that "
+			"a running container has mounted is not removed.  `berth workspace clean` removes without a checkpoint."},
 	{"archive", "WORKSPACE", 1, 1, IMAGE(cli_workspace_archive), .needs = NEEDS_SETTINGS,
 		.help = "compress a workspace into an archive and remove it",
 		.about =

@@ -1,7 +1,14 @@
-/* workspace_clean.c - `berth workspace clean`: ends workspaces whose retention has passed, or that are named. */
+/*
+ * workspace_clean.c - `berth workspace clean` ends workspaces whose retention has passed, or that are named; `berth
+ * workspace remove` does so after a checkpoint.
+ */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <berth/clock.h>
 #include <berth/format.h>
@@ -226,4 +233,93 @@ static int clean_workspaces(struct workspace_cli *x, struct err *e)
 int cli_workspace_clean(const struct cli *c, const struct settings *s, struct err *e)
 {
 	return workspace_cli_run_with(c, s, clean_workspaces, e);
+}
+
+/* ---- remove */
+
+/* By the program that can hold the containers still meanwhile.  What it warns of is said. */
+static int save_first(struct workspace_cli *x, const char *name, struct err *e)
+{
+	const char *host = cli_value(x->c, "host"), *context = cli_value(x->c, "context");
+	const char *settings = cli_value(x->c, "settings"), *argv[11] = {"berth"};
+	int status = 1, n = 1;
+	pid_t pid;
+
+	if (settings) {
+		argv[n++] = "--settings";
+		argv[n++] = settings;
+	}
+	if (host || context) {
+		argv[n++] = host ? "--host" : "--context";
+		argv[n++] = host ? host : context;
+	}
+	argv[n++] = "workspace";
+	argv[n++] = "checkpoint";
+	argv[n++] = "--";
+	argv[n++] = x->path;
+	argv[n] = name;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct err why = ERR_INIT;
+		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+		if (null >= 0)
+			dup2(null, STDOUT_FILENO);
+		cli_become("berth-files", (char **)(uintptr_t)argv, &why);
+		_exit(cli_fail(&why));
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && status == 0)
+		return 0;
+	return err_set(e, ERR_FAILED, "it stays, for it could not be saved as a checkpoint first.");
+}
+
+static int remove_saved(struct workspace_cli *x, const struct cleaned *d, struct err *e)
+{
+	const struct workspace_info *i = &d->due.info;
+	char name[CHECKPOINT_NAME_MAX + 1];
+	struct policy_act may = {.operation = OP_WORKSPACE_REMOVE, .name = x->path};
+
+	workspace_cli_name(x, i->kind, i->name);
+	workspace_cli_stamp(name, sizeof name, "removed-");
+	if (policy_check(x->by.policy, &may, e) < 0 || save_first(x, name, e) < 0 ||
+		workspace_cli_act(x, OP_WORKSPACE_REMOVE, do_remove_workspace, e) < 0)
+		return -1;
+	printf("%s: removed.  To undo: berth workspace create %s %s && berth workspace restore %s %s\n",
+		x->path, i->kind == WORKSPACE_TASK ? "task" : "project", i->name, x->path, name);
+	return 0;
+}
+
+static int remove_workspaces(struct workspace_cli *x, struct err *e)
+{
+	size_t n = (size_t)x->c->argc;
+	AUTO_FREE struct cleaned *all = xcalloc(n, sizeof *all);
+	int bad = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (workspace_cli_archive_word(x->c->argv[i]))
+			return err_set(e, ERR_USAGE,
+				"%.80s is an archive, of which there is no checkpoint: `berth workspace clean` removes it for good.",
+				x->c->argv[i]);
+		if (find_named(x, x->c->argv[i], &all[i], e))
+			return -1;
+		if (is_named_twice(all, i))
+			return err_set(e, ERR_USAGE, "%.80s is named twice.", x->c->argv[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct err why = ERR_INIT;
+
+		if (remove_saved(x, &all[i], &why) == 0)
+			continue;
+		fprintf(stderr, "berth: %s: %s\n", x->path, why.msg);
+		bad = err_exit_code(&why);
+	}
+	return bad;
+}
+
+int cli_workspace_remove(const struct cli *c, const struct settings *s, struct err *e)
+{
+	return workspace_cli_run_with(c, s, remove_workspaces, e);
 }

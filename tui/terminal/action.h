@@ -124,7 +124,7 @@ enum {
 		"turn the archive back into a workspace")                                          \
 	ACTION(REMOVE_WORKSPACE, "remove-workspace", "D Del", IN_WORKSPACES,                       \
 		ACTION_CHANGES | ACTION_DESTRUCTIVE, "remove",                                     \
-		"remove the workspaces or archives for good; checkpoints stay")                    \
+		"remove the workspaces after a checkpoint, or the archives")                       \
 	ACTION(CHOOSE, "choose", "t", IN_WORKSPACES, 0, "apply",                                   \
 		"choose changes to apply to a project, hunk by hunk; or of two marked")            \
 	ACTION(TAKE, "take", "A", IN_HUNKS, ACTION_CHANGES, "apply",                               \

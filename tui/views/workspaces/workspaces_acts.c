@@ -28,7 +28,8 @@ static bool is_own_option(const char *verb, const char *word)
 /* Where its verb lives. */
 static const char *program_of_verb(const char *verb)
 {
-	static const char *const packing[] = {"archive", "unarchive", "clean", "diff", "overlap"};
+	static const char *const packing[] = {
+		"archive", "unarchive", "clean", "diff", "overlap", "remove"};
 
 	for (size_t i = 0; i < COUNT(packing); i++)
 		if (!strcmp(verb, packing[i]))
@@ -111,21 +112,25 @@ void workspace_ask_unarchive(struct view *v, const char *path, const char *name,
 			"unarchive", option ? option : path, option ? path : NULL, NULL});
 }
 
-/* One is confirmed by its name, several by their number. */
+/* One is confirmed by its name, several by their number.  A workspace is saved before; an archive cannot be. */
 void workspace_ask_remove(struct view *v, const char *const *path, size_t n, size_t hidden)
 {
 	AUTO_FREE char *title = n == 1 ? xasprintf("Remove %s", path[0])
 				       : xasprintf("Remove %zu workspaces and archives", n);
-	AUTO_FREE char *number = xasprintf("%zu", n);
-	AUTO_FREE char *effect = xasprintf("%sThis cannot be undone.  Checkpoints stay.",
-		hidden ? "Marked ones that the filter hides stay.\n" : "");
+	AUTO_FREE char *number = xasprintf("%zu", n), *effect = NULL;
 	const char **words = xcalloc(n + 2, sizeof *words);
+	bool archives = false;
 
-	words[0] = "clean";
+	for (size_t i = 0; i < n; i++)
+		archives |= !strncmp(path[i], "archives/", 9);
+	effect = xasprintf("%s%s", hidden ? "Marked ones that the filter hides stay.\n" : "",
+		archives ? "This cannot be undone.  Checkpoints stay."
+			 : "A checkpoint is made first;\nhow to undo it is said afterwards.");
+	words[0] = archives ? "clean" : "remove";
 	memcpy(words + 1, path, n * sizeof *path);
 	workspace_confirm(v,
 		&(struct dialog_ask){.title = title,
-			.where = "on this machine, for good:",
+			.where = archives ? "on this machine, for good:" : "on this machine:",
 			.effect = effect,
 			.nitems = n,
 			.items = path,
