@@ -338,7 +338,8 @@ void action_quit(struct app *a, bool again)
 	}
 	if (n == 0 && !again) {
 		keymap_first(&a->keys, DO_QUIT, key);
-		app_say(a, ROLE_TEXT, "Press q again to quit%s%s.", *key ? "; at once: " : "", key);
+		app_say(a, ROLE_TEXT, "Press q again to quit%s%s.", *key ? "; immediately: " : "",
+			key);
 		return;
 	}
 	if (n == 0) {

@@ -69,7 +69,7 @@ enum {
 #define ACTIONS(ACTION)                                                                            \
 	ACTION(HELP, "help", "? F1", IN_ANY, 0, "help", "keys and actions of this view")           \
 	ACTION(QUIT, "quit", "Q C-c", IN_ANY, ACTION_HIDDEN, "quit",                               \
-		"quit at once; asks if its jobs still run")                                        \
+		"quit; asks if its jobs still run")                                                \
 	ACTION(BACK, "back", "q Esc", IN_ANY, ACTION_HIDDEN, "back",                               \
 		"close, clear the filter, go back; q twice: quit")                                 \
 	ACTION(UP, "up", "Up k", IN_ANY, ACTION_HIDDEN, "up", "one row up")                        \

@@ -96,7 +96,8 @@ struct table {
 	struct area body;                /* where the rows were drawn last */
 	int16_t x[TABLE_COLUMNS_MAX],
 		w[TABLE_COLUMNS_MAX]; /* of columns, as drawn last; w 0: not */
-	int16_t need[TABLE_COLUMNS_MAX]; /* the widest cell that was on screen since there are `measured` rows */
+	int16_t need
+		[TABLE_COLUMNS_MAX]; /* the widest cell that was on screen since there are `measured` rows */
 	size_t measured;
 
 	char *filter; /* NULL: none */
