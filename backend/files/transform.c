@@ -172,7 +172,7 @@ static struct edit *replace_matches(
 {
 	const struct files_transform_options *o = x->o;
 	struct edit *ed = NULL;
-	size_t from = 0, copied = 0, at, stop, before;
+	size_t from = 0, copied = 0, done = SIZE_MAX, at, stop, before;
 	uint32_t behind;
 	bool fits = true;
 
@@ -181,6 +181,10 @@ static struct edit *replace_matches(
 	while (fits && matcher_find(&w->local, s, n, from, &at, &stop)) {
 		if (at == n && n > 0 && s[n - 1] == '\n')
 			break; /* an empty match behind the last line */
+		if (!matcher_leave_line_end(&w->local, s, n, done, &at, &stop)) {
+			from = stop > at ? stop : at + 1;
+			continue;
+		}
 		if (!ed) {
 			ed = xcalloc(1, sizeof *ed);
 			str_init(&ed->new);
@@ -202,7 +206,7 @@ static struct edit *replace_matches(
 		/* It ends there, unfinished. */
 		if (ed->new.len - before > w->local.expand_most)
 			fits = hold_bytes(x, (int64_t)x->most + 1);
-		copied = stop;
+		copied = done = stop;
 		ed->replacements++;
 		/* Nothing is put into a character. */
 		from = stop > at ? stop : at < n ? at + utf8_next(s + at, n - at, &behind) : n + 1;

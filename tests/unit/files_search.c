@@ -658,6 +658,57 @@ static void test_transform_long_line(void **state)
 	free(text);
 }
 
+/* A pattern does not take the CR of a CR LF away, nor put anything behind it, unless it speaks of one; a replacement is
+ * expanded for a regular expression alone. */
+static void test_transform_line_ends(void **state)
+{
+	static const struct {
+		const char *text, *pattern, *replacement, *want;
+	} cases[] = {
+		{"foo x\r\nb  \r\n\r\n", "foo.*", "bar", "bar\r\nb  \r\n\r\n"},
+		{"foo x\r\nb  \r\n\r\n", "(foo.*)", "[$1]", "[foo x]\r\nb  \r\n\r\n"},
+		{"foo x\r\nb  \r\n\r\n", "\\s+$", "", "foo x\r\nb\r\n\r\n"},
+		{"foo x\r\nb  \r\n\r\n", ".*", "y", "y\r\ny\r\ny\r\n"},
+		{"\r\na\r\n", "$", ";", ";\r\na;\r\n"},
+		{"\r\na\r\n", "^", "> ", "> \r\n> a\r\n"},
+		{"foo\r\n", "o*", "0", "0f00\r\n"},
+		{"a\r\nb\r", "(?s).+", "c", "c\r\nc"},
+		{"a\r\nb\n", "\\r$", "", "a\nb\n"},
+		{"a\r\n", "a\\x0d", "b", "b\n"},
+		{"a\r\n", "a\r", "b", "b\n"},
+	};
+	static const struct files_pattern plain[] = {{.text = "A", .len = 1},
+		{.text = "a", .len = 1, .ignore_case = true},
+		{.text = "A", .len = 1, .word = true}};
+	struct files_transform_options o = {0};
+	struct files_transform_result res;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		tree_text("root/ends/a", cases[i].text);
+		o.pattern = (struct files_pattern){
+			.text = cases[i].pattern, .len = strlen(cases[i].pattern), .regex = true};
+		o.replacement = cases[i].replacement;
+		o.replacement_len = strlen(o.replacement);
+		transform_tree("ends", &o, &res, ERR_NONE);
+		str_release(&res.diff);
+		if (!tree_has("root/ends/a", cases[i].want)) {
+			AUTO_FREE char *got = tree_read("root/ends/a");
+
+			fail_msg("case %zu: %s", i, got);
+		}
+	}
+	for (size_t i = 0; i < COUNT(plain); i++) {
+		tree_text("root/ends/a", "A x\n");
+		o.pattern = plain[i];
+		o.replacement = "$$5 $1 ${x}";
+		o.replacement_len = strlen(o.replacement);
+		transform_tree("ends", &o, &res, ERR_NONE);
+		str_release(&res.diff);
+		assert_true(tree_has("root/ends/a", "$$5 $1 ${x} x\n"));
+	}
+}
+
 /* What search finds is changed: one file by its name, behind a byte order mark, in UTF-16.  What is not text by any of its
  * bytes is left as it is, and counted. */
 static void test_transform_kinds(void **state)
@@ -925,6 +976,7 @@ int main(void)
 		cmocka_unit_test(test_transform_long_line),
 		cmocka_unit_test(test_transform_kinds),
 		cmocka_unit_test(test_transform_bad_bytes),
+		cmocka_unit_test(test_transform_line_ends),
 		cmocka_unit_test(test_diff_applies),
 		cmocka_unit_test(test_search_job),
 	};

@@ -155,7 +155,8 @@ static const struct cli_command files_verbs[] = {
 		.help = "replace text in many files",
 		.about =
 			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
-			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.  Text in UTF-16 is "
+			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.  Lines "
+			"that end with CR LF still do, unless the pattern names the CR.  Text in UTF-16 is "
 			"changed, too; what is not text (a NUL byte anywhere) is counted, and files above 64M are "
 			"an error.",
 		.options = files_transform_options, .schema = "berth.files_transform/1"},

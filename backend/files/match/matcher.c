@@ -45,6 +45,8 @@ struct matcher {
 	struct automaton *automaton; /* or NULL */
 	pcre2_code *code;            /* NULL: the literal is all */
 	bool jit;
+	bool expands;  /* a regular expression: its groups may be named in a replacement */
+	bool names_cr; /* it may speak of carriage returns: those that end a line are its to match */
 	bool ends; /* it asks for the end of the text: no pieces, which would be ends of their own */
 	char *text;
 };
@@ -179,6 +181,15 @@ static bool has_escaped_line_feed(const char *p, const char *end)
 	return false;
 }
 
+/* Any escape that could stand for a carriage return alone; \s and a dot are what everybody writes of blanks and of all. */
+static bool may_name_cr(const char *p, const char *end)
+{
+	for (; p < end; p++)
+		if (*p == '\r' || (*p == '\\' && ++p < end && strchr("rRvxco0123", *p)))
+			return true;
+	return false;
+}
+
 struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 {
 	struct matcher *m;
@@ -193,6 +204,8 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 		return err_null(err_set(e, ERR_USAGE,
 			"a pattern matches within lines: it cannot hold a line feed"));
 	m = xcalloc(1, sizeof *m);
+	m->expands = p->regex;
+	m->names_cr = !p->regex || may_name_cr(p->text, p->text + p->len);
 	if (!p->regex && !p->ignore_case) {
 		m->text = xmalloc(p->len);
 		memcpy(m->text, p->text, p->len);
@@ -583,7 +596,7 @@ int matcher_check_replacement(
 	uint32_t groups = 0;
 	size_t used;
 
-	if (!m->code)
+	if (!m->expands)
 		return 0;
 	pcre2_pattern_info(m->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 	for (size_t i = 0; i < n; i++) {
@@ -604,6 +617,25 @@ int matcher_check_replacement(
 	return 0;
 }
 
+bool matcher_leave_line_end(
+	struct matcher_local *l, const char *s, size_t n, size_t done, size_t *start, size_t *end)
+{
+	size_t cr = *end - 1;
+	PCRE2_SIZE *at;
+
+	if (l->m->names_cr || !*end || *end == n || s[*end] != '\n' || s[cr] != '\r')
+		return true;
+	if (*start == cr || (*start == *end && done == cr))
+		return false;
+	at = pcre2_get_ovector_pointer(l->match);
+	for (uint32_t i = 0; i < 2 * pcre2_get_ovector_count(l->match); i++)
+		if (at[i] != PCRE2_UNSET && at[i] > cr)
+			at[i] = cr;
+	*start = *start < cr ? *start : cr;
+	*end = cr;
+	return true;
+}
+
 int matcher_replace(struct matcher_local *l, const char *s, const char *replacement, size_t n,
 	struct str *out, struct err *e)
 {
@@ -611,7 +643,7 @@ int matcher_replace(struct matcher_local *l, const char *s, const char *replacem
 	const PCRE2_SIZE *at;
 
 	(void)e;
-	if (!l->m->code) {
+	if (!l->m->expands) {
 		str_add(out, replacement, n);
 		return 0;
 	}

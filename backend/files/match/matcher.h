@@ -49,6 +49,10 @@ bool matcher_find(struct matcher_local *l, const char *s, size_t n, size_t from,
  * with $1, ${name} and $$ expanded. */
 int matcher_replace(struct matcher_local *l, const char *s, const char *replacement, size_t n,
 	struct str *out, struct err *e);
+/* Leave the CR of a CR LF out of the match found last, s[*start .. *end), unless the pattern may speak of one: an empty match
+ * behind it moves to before it.  false: nothing is left, or what is was replaced already, up to `done`. */
+bool matcher_leave_line_end(
+	struct matcher_local *l, const char *s, size_t n, size_t done, size_t *start, size_t *end);
 /* Whether a replacement names only groups that the pattern has. */
 int matcher_check_replacement(
 	const struct matcher *m, const char *replacement, size_t n, struct err *e);
