@@ -16,11 +16,6 @@ const char *change_word(enum change c)
 	return words[c];
 }
 
-static struct interval invert_interval(struct interval i)
-{
-	return (struct interval){1 / i.high, 1 / i.point, 1 / i.low};
-}
-
 /* Of each block: the arm over the baseline arm.  What slows both leaves it as it is. */
 static double *divide_by_baseline(const double *v, const double *base, size_t n)
 {
@@ -29,17 +24,6 @@ static double *divide_by_baseline(const double *v, const double *base, size_t n)
 	for (size_t i = 0; i < n; i++)
 		out[i] = v[i] / base[i];
 	return out;
-}
-
-static struct interval speed_of(
-	const double *old, size_t n_old, const double *new, size_t n_new, bool higher)
-{
-	/* Nothing is left of what was more: 0 times as fast, not unknown. */
-	if (higher && median_of(new, n_new) == 0)
-		return ratio_interval(new, n_new, old, n_old, 0, SEED);
-	struct interval i = ratio_interval(old, n_old, new, n_new, 0, SEED);
-
-	return higher ? invert_interval(i) : i;
 }
 
 void compare_samples(const double *old, size_t n_old, const double *new, size_t n_new,
@@ -58,17 +42,16 @@ void compare_samples(const double *old, size_t n_old, const double *new, size_t 
 	}
 	ret->old_median = median_of(old, n_old);
 	ret->p = mann_whitney(old, n_old, new, n_new, NULL);
-	ret->speed = speed_of(old, n_old, new, n_new, higher);
+	ret->speed = speed_interval(old, n_old, new, n_new, higher, SEED);
 	if (base_old && base_new) {
 		AUTO_FREE double *a = divide_by_baseline(old, base_old, n_old);
 		AUTO_FREE double *b = divide_by_baseline(new, base_new, n_new);
 
-		ret->relative = speed_of(a, n_old, b, n_new, higher);
+		ret->relative = speed_interval(a, n_old, b, n_new, higher, SEED);
 	}
 	if (!(ret->p < COMPARE_P))
 		return;
-	if (ret->speed.low > 1 / threshold ||
-		(isnan(ret->speed.low) && ret->new_median < ret->old_median))
+	if (ret->speed.low > 1 / threshold)
 		ret->change = CHANGE_FASTER;
 	if (ret->speed.high < threshold)
 		ret->change = isnan(ret->relative.point) || ret->relative.high < threshold

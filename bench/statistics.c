@@ -194,6 +194,18 @@ struct interval ratio_interval(
 	return resample_medians(divide_medians, a, na, b, nb, blocks, seed);
 }
 
+struct interval speed_interval(const double *old, size_t n_old, const double *new, size_t n_new,
+	bool higher, uint64_t seed)
+{
+	double all = higher ? 0 : INFINITY;
+	struct interval i;
+
+	if (n_old && n_new && median_of(new, n_new) == 0 && median_of(old, n_old) > 0)
+		return (struct interval){all, all, all};
+	i = ratio_interval(old, n_old, new, n_new, 0, seed);
+	return higher ? (struct interval){1 / i.high, 1 / i.point, 1 / i.low} : i;
+}
+
 struct interval difference_interval(
 	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed)
 {

@@ -10,6 +10,7 @@
 #ifndef BENCH_STATISTICS_H
 #define BENCH_STATISTICS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,10 @@ struct interval {
  * nb). */
 struct interval ratio_interval(
 	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed);
+/* How many times as fast the new figures are, of which more is better (`higher`) or less.  Where their median is 0 and the
+ * old one is not: 0 times, or infinitely many. */
+struct interval speed_interval(const double *old, size_t n_old, const double *new, size_t n_new,
+	bool higher, uint64_t seed);
 /* The same of the difference a - b. */
 struct interval difference_interval(
 	const double *a, size_t na, const double *b, size_t nb, int blocks, uint64_t seed);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "compare.h"
 #include "runner.h"
 #include "statistics.h"
 
@@ -188,38 +187,34 @@ static void test_runner(void **state)
 	bench_run_release(&r);
 }
 
-/* A median of 0 on either side: what is left of it, and which way it went. */
-static void test_compare_zeros(void **state)
+/* A median of 0 on either side: what is left of it is known, whichever way it went. */
+static void test_speed_of_zeros(void **state)
 {
 	static const double some[] = {5, 6, 5, 7, 6, 5, 6, 7}, none[8] = {0},
 			    hardly[] = {0, 0, 0, 0, 0, 5, 0, 0};
 	static const struct {
 		const double *old, *new;
 		bool higher;
-		enum change want;
+		double want;
 	} cases[] = {
-		{some, none, true, CHANGE_SLOWER},
-		{some, hardly, true, CHANGE_SLOWER},
-		{none, some, true, CHANGE_FASTER},
-		{some, none, false, CHANGE_FASTER},
-		{some, hardly, false, CHANGE_FASTER},
-		{none, some, false, CHANGE_SLOWER},
-		{none, none, true, CHANGE_NONE},
-		{none, none, false, CHANGE_NONE},
-		{some, some, true, CHANGE_NONE},
+		{some, none, true, 0},
+		{some, hardly, true, 0},
+		{none, some, true, INFINITY},
+		{some, none, false, INFINITY},
+		{some, hardly, false, INFINITY},
+		{none, some, false, 0},
 	};
 
 	(void)state;
-	for (size_t i = 0; i < N(cases); i++)
-		for (int based = 0; based < 2; based++) {
-			const double *base = based ? some : NULL;
-			struct compared got;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct interval got =
+			speed_interval(cases[i].old, 8, cases[i].new, 8, cases[i].higher, 1);
 
-			compare_samples(cases[i].old, 8, cases[i].new, 8, base, base,
-				cases[i].higher, 0.95, &got);
-			if (got.change != cases[i].want)
-				fail_msg("case %zu, %d: %s", i, based, change_word(got.change));
-		}
+		if (got.low != cases[i].want || got.high != cases[i].want)
+			fail_msg("case %zu: %g to %g", i, got.low, got.high);
+	}
+	assert_true(isnan(speed_interval(none, 8, none, 8, true, 1).low));
+	assert_true(speed_interval(some, 8, some, 8, true, 1).point == 1);
 }
 
 int main(void)
@@ -230,7 +225,7 @@ int main(void)
 		cmocka_unit_test(test_mann_whitney),
 		cmocka_unit_test(test_bootstrap),
 		cmocka_unit_test(test_prng),
-		cmocka_unit_test(test_compare_zeros),
+		cmocka_unit_test(test_speed_of_zeros),
 		cmocka_unit_test(test_runner),
 	};
 
