@@ -366,6 +366,7 @@ int capture_tree(const struct capture *s, struct manifest *m, struct err *e)
 	struct capturing g = {.s = s, .m = m, .me = geteuid(), .whole = s->whole || s->put};
 	int rc;
 
+	pthread_mutex_init(&g.symlinks, NULL);
 	pthread_mutex_init(&g.lock, NULL);
 	pthread_cond_init(&g.more, NULL);
 	mapped_read(&g.mapped, s->o);
@@ -387,5 +388,6 @@ int capture_tree(const struct capture *s, struct manifest *m, struct err *e)
 	free(g.fresh);
 	pthread_cond_destroy(&g.more);
 	pthread_mutex_destroy(&g.lock);
+	pthread_mutex_destroy(&g.symlinks);
 	return rc;
 }

@@ -33,6 +33,9 @@ struct capturing {
 	uid_t me;
 	bool whole; /* nothing may be left out, and nothing may change */
 
+	/* Held by who looks at a symbolic link of several names, until it is an entry: reading it changes its time of
+	 * access, so the first one to have looked must be the first entry.  Comes before `lock`. */
+	pthread_mutex_t symlinks;
 	pthread_mutex_t lock; /* guards all below, and m while directories are listed */
 	pthread_cond_t more;
 	uint32_t *todo; /* directories to be listed, the newest first */

@@ -168,6 +168,7 @@ struct found {
 	char target[PATH_MAX];
 	ssize_t target_len, attrs_len;
 	bool settled, mount, unread;
+	bool alone; /* `symlinks` is held */
 };
 
 static int inspect_found(struct lister *l, struct found *f, const struct manifest *base)
@@ -287,6 +288,12 @@ static int look_at_name(struct lister *l, struct found *f, uint32_t dir_match)
 	f->mount = f->unread = false;
 	if (fstatat(l->place.fd, f->name, &f->st, AT_SYMLINK_NOFOLLOW) < 0)
 		return -1;
+	if (S_ISLNK(f->st.st_mode) && f->st.st_nlink > 1 && !f->alone) {
+		pthread_mutex_lock(&l->g->symlinks);
+		f->alone = true;
+		if (fstatat(l->place.fd, f->name, &f->st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -1;
+	}
 	if (S_ISDIR(f->st.st_mode)) { /* of a file it shows when it is read */
 		int fd = below_open_leaf(l->place.fd, f->name, O_PATH | O_DIRECTORY);
 
@@ -303,17 +310,14 @@ static int look_at_name(struct lister *l, struct found *f, uint32_t dir_match)
 	return inspect_found(l, f, base);
 }
 
-/* `name` in l->place, which is the directory `dir`: a new entry, or again entry `at`. */
-static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const char *name,
+static int list_found(struct lister *l, struct found *f, uint32_t dir, uint32_t dir_match,
 	uint32_t at, struct err *e)
 {
 	struct capturing *g = l->g;
-	struct found f;
 	int rc;
 
-	f.name = name;
 	for (int times = 1;; times++) {
-		rc = look_at_name(l, &f, dir_match);
+		rc = look_at_name(l, f, dir_match);
 		/* No link any more. */
 		if (rc == 0 || errno != EINVAL || times == LOOKED_AT_MOST)
 			break;
@@ -331,10 +335,25 @@ static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const ch
 	if (rc < 0 && (errno == EACCES || errno == EPERM) && !g->whole)
 		return listing_leave_out(g, dir, errno, e); /* of it one may know names only */
 	if (rc < 0)
-		return fail_listing(g, dir, name, errno, e);
+		return fail_listing(g, dir, f->name, errno, e);
 	pthread_mutex_lock(&g->lock);
-	rc = at == NOWHERE ? append_found(l, &f, dir, e) : fill_found(l, &f, at, e);
+	rc = at == NOWHERE ? append_found(l, f, dir, e) : fill_found(l, f, at, e);
 	pthread_mutex_unlock(&g->lock);
+	return rc;
+}
+
+/* `name` in l->place, which is the directory `dir`: a new entry, or again entry `at`. */
+static int list_one(struct lister *l, uint32_t dir, uint32_t dir_match, const char *name,
+	uint32_t at, struct err *e)
+{
+	struct found f; /* large: what is not set here is when it is looked at */
+	int rc;
+
+	f.name = name;
+	f.alone = false;
+	rc = list_found(l, &f, dir, dir_match, at, e);
+	if (f.alone)
+		pthread_mutex_unlock(&l->g->symlinks);
 	return rc;
 }
 

@@ -266,6 +266,49 @@ static void test_far_times(void **state)
 	}
 }
 
+/* Names of one link in directories that several threads list: reading it changes its time of access, also for who looks
+ * at another of its names. */
+static void test_linked_links(void **state)
+{
+	enum { DIRS = 64, LINKS = 100 };
+	const struct timespec old[2] = {{1000, 0}, {2000, 0}};
+	AUTO_CLOSE int to = -1;
+	char from[64], name[64];
+	struct stat st;
+
+	(void)state;
+	for (int d = 0; d < DIRS; d++) {
+		snprintf(name, sizeof name, "root/%d", d);
+		tree_mkdirs(name);
+		for (int i = 0; i < LINKS; i++) {
+			snprintf(from, sizeof from, "0/%d", i);
+			snprintf(name, sizeof name, "%d/%d", d, i);
+			assert_int_equal(
+				d ? linkat(root, from, root, name, 0) : symlinkat("x", root, name),
+				0);
+		}
+	}
+	for (int round = 0; round < 10; round++) {
+		for (int i = 0; i < LINKS; i++) {
+			snprintf(name, sizeof name, "0/%d", i);
+			assert_int_equal(utimensat(root, name, old, AT_SYMLINK_NOFOLLOW), 0);
+		}
+		snprintf(name, sizeof name, "p%d", round);
+		make_point(name);
+		snprintf(from, sizeof from, "fork%d", round);
+		tree_mkdirs(from);
+		to = open(tree_path(from), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_int_equal(checkpoint_fork(store, name, to, NULL, &e), 0);
+		for (int i = 0; i < LINKS; i++) {
+			snprintf(name, sizeof name, "%d/%d", i % DIRS, i);
+			assert_int_equal(fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+			assert_int_equal(st.st_nlink, DIRS);
+			assert_int_equal(st.st_atim.tv_sec, 1000);
+		}
+		close(steal_fd(&to));
+	}
+}
+
 static void test_same_stays(void **state)
 {
 	struct checkpoint_restored r;
@@ -503,9 +546,10 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_round_trip), CASE(test_far_times),
-		CASE(test_same_stays), CASE(test_outer_links), CASE(test_second_costs_little),
-		CASE(test_mapping_alive), CASE(test_mapping_gone), CASE(test_damaged),
-		CASE(test_drop), CASE(test_fork), CASE(test_deep_tree), CASE(test_names)};
+		CASE(test_linked_links), CASE(test_same_stays), CASE(test_outer_links),
+		CASE(test_second_costs_little), CASE(test_mapping_alive), CASE(test_mapping_gone),
+		CASE(test_damaged), CASE(test_drop), CASE(test_fork), CASE(test_deep_tree),
+		CASE(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
