@@ -334,6 +334,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	b->once = o->once;
 	b->since_ns = o->since_ns;
 	b->until_ns = o->until_ns;
+	b->labels = o->labels;
 	b->attended = o->attended;
 	b->hz = o->hz > 0 ? fmin(fmax(o->hz, 0.1), 10) : 1;
 	b->program = xstrdup(o->program ? o->program : "berth");

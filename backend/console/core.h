@@ -178,6 +178,7 @@ struct backend {
 	bool once, stopping, paused;
 	int64_t since_ns; /* of events; 0: what the console shows */
 	int64_t until_ns; /* likewise; 0: open */
+	bool labels;
 	double hz;
 	char *program, *user;
 

@@ -137,6 +137,7 @@ static void set_up_site(struct backend *b, struct site *at)
 	s->storage = s->cgroup = s->runtimes = "";
 	arena_init(&at->state_mem, 0);
 	model_init(&at->model);
+	at->model.labels = b->labels;
 	model_name(&at->model, at->prefix);
 	timer_init(b, &at->watch.retry, at);
 	timer_init(b, &at->watch.opening, at);

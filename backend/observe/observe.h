@@ -60,6 +60,7 @@ struct model {
 	char *engine;     /* engine id; rows point here */
 	const char *host; /* of several; NULL: there is one */
 	bool lost;        /* the engine is */
+	bool labels;      /* copied rows have them */
 	struct row **row; /* by name, then id, once sorted */
 	size_t n, cap;
 	bool unsorted;

@@ -13,6 +13,17 @@ const char *copy_text(struct arena *a, const char *s)
 /* Engines that refused this often have nothing to say about a container. */
 #define STATS_HOPELESS 2
 
+static void copy_row_labels(const struct row *r, struct container *c, struct arena *a)
+{
+	struct key_value *to = arena_array(a, r->nlabels + 1, sizeof *to);
+
+	for (size_t i = 0; i < r->nlabels; i++)
+		to[i] = (struct key_value){
+			copy_text(a, r->labels[i].key), copy_text(a, r->labels[i].value), false};
+	c->labels = to;
+	c->nlabels = r->nlabels;
+}
+
 static void copy_row(const struct model *m, const struct row *r, const char *engine,
 	struct container *c, struct arena *a)
 {
@@ -35,6 +46,8 @@ static void copy_row(const struct model *m, const struct row *r, const char *eng
 	c->binds = copy_text(a, c->binds);
 	c->compose_service = copy_text(a, c->compose_service);
 	c->problem = c->problem ? arena_strdup(a, c->problem) : NULL;
+	if (m->labels)
+		copy_row_labels(r, c, a);
 }
 
 static bool is_row_done(const struct row *r)

@@ -40,6 +40,7 @@ struct backend_options {
 	double hz;     /* sampling rate, 0.1 .. 10; 0: 1 */
 	bool read_only;
 	bool attended; /* interactive: a person can answer the questions of jobs (CMD_JOB_ALLOW) */
+	bool labels;   /* containers have all of theirs */
 	int64_t since_ns; /* report events from then on, Unix time; 0: those of the last ten minutes */
 	int64_t until_ns; /* then an EV_ENGINE without an action ends them; 0: open */
 	bool once;        /* for command lines: no retry, the first failure is final */

@@ -145,6 +145,8 @@ struct container {
 	const char *agent, *session, *role; /* berth.* labels; "" when absent */
 	const char *proof;                  /* likewise: that berth here made it (agents_made) */
 	const char *compose_project, *compose_service; /* "" when absent */
+	size_t nlabels; /* all of them, where they were asked for (backend_options.labels); else 0 */
+	const struct key_value *labels;
 	enum container_state state;
 	enum health health;     /* of a check of its image's or its maker's */
 	enum health own_health; /* of the check that berth gives its containers, once an hour */

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 
-from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, made, main, neutral, wait_for
+from scenario import BERTH, HOSTILE, Fake, berth, case, case_of_patience, made, main, neutral, ps, wait_for
 
 OURS = made("berth-a", "a")
 
@@ -58,7 +58,8 @@ def ps_filters_as_docker():
               "image=nothing": ""}
     refused = {"name=(": "is not a regular expression", "state=Running": "created, running, paused, restarting, removing, exited or dead",
                "status=up": "created, running", "state=": "created, running", "health=sick": "starting, healthy, unhealthy or none",
-               "id=xyz": "digits", "id=": "digits", "host=there": "--all-hosts", "label=x": "takes id, name", "name": "takes id, name",
+               "id=xyz": "digits", "id=": "digits", "host=there": "--all-hosts", "name": "takes id, name", "colour=x": "takes id, name",
+               "label=": "KEY or KEY=VALUE", "label==x": "KEY or KEY=VALUE", "exited=no": "an exit code", "exited=": "an exit code", "exited=-1": "an exit code",
                "name!=web": "takes id, name"}
     with Fake(containers=rows) as fake:
         def names(*filters):
@@ -74,6 +75,28 @@ def ps_filters_as_docker():
             for verb in ("ps", "logs"):
                 if text[:4] != "host" or verb == "ps":
                     berth(verb, "-f" if verb == "ps" else "--filter", text, fake=fake).fails_with(2, why)
+
+
+@case
+def ps_by_label_and_exit_code():
+    rows = [{"name": "a", "labels": {"x": "1", "com.example.team": "red"}}, {"name": "b", "labels": {"x": "2", "com.example.team": "red"}}, {"name": "c", "labels": {"xy": "1", "e": ""}},
+            {"name": "d", "labels": None}, {"name": "old", "labels": {"x": "1"}, "state": "exited", "exit": 137}, {"name": "good", "state": "exited"}]
+    wanted = {("label=x",): "a b", ("label=x=1",): "a", ("label=x", "label=com.example.team=red"): "a b", ("label=x=1", "label=x=2"): "", ("label=e",): "c", ("label=e=",): "c",
+              ("label=x=",): "", ("label=com.example",): "", ("label=x=1", "state=exited"): "old", ("exited=137",): "old", ("exited=0",): "good", ("exited=0", "exited=137"): "good old",
+              ("exited=1",): "", ("label=x", "name=b"): "b"}
+    with Fake(containers=rows) as fake:
+        for filters, want in wanted.items():
+            done = berth("ps", "--format", "{{.Name}}", *(a for f in filters for a in ("-f", f)), fake=fake)
+            assert (done.code, " ".join(done.out.decode().split())) == (0, want), (filters, done.out, done.err)
+        done = berth("logs", "--filter", "label=x=2", fake=fake)
+        assert (done.code, done.out) == (0, b"ready\n"), (done.out, done.err)
+
+
+@case
+def what_waits_for_its_next_run_is_not_up():
+    with Fake(containers=[{"name": "loop", "state": "restarting", "exit": 3}, {"name": "web"}]) as fake:
+        assert berth("ps", "--format", "{{.Name}} {{.State}} {{.Up}}", "-f", "name=loop", fake=fake).out == b"loop restarting -\n"
+        assert [c["uptime_s"] is None for c in ps(fake)["containers"]] == [True, False]
 
 
 @case
@@ -384,7 +407,11 @@ def looks():
         assert [c["Name"] for c in found] == ["/web", "/berth-a"], found
         table = berth("stats", "--no-stream", "web", fake=fake).out
         assert b"web" in table and b"berth-a" not in table, table
-        berth("top", "old", fake=fake).fails_with(1, "has no process")
+        began = time.monotonic()
+        berth("top", "old", fake=fake).fails_with(1, "old has no process: it is not running")
+        assert time.monotonic() - began < 4
+        assert berth("inspect", "-f", "{{.Name}}", "/web", fake=fake).out == b"/web\n"
+        berth("inspect", "/", fake=fake).fails_with(1, "no container and no agent named /")
 
 
 @case

@@ -31,7 +31,8 @@ static bool begins_id(const struct container *c, const char *word)
 	return n >= ID_MIN && n <= strlen(c->id) && !memcmp(c->id, word, n);
 }
 
-/* What docker finds is what is found here: all of an id, a name, the beginning of an id. */
+/* What docker finds is what is found here: all of an id, a name (also with the slash that the engine puts before it), the
+ * beginning of an id. */
 static struct meant find_container(const struct snapshot *s, const char *word)
 {
 	struct meant m = {0};
@@ -41,7 +42,7 @@ static struct meant find_container(const struct snapshot *s, const char *word)
 			const struct container *c = &s->containers[i];
 
 			if (how == 0               ? !strcmp(c->id, word)
-					: how == 1 ? !strcmp(c->name, word)
+					: how == 1 ? !strcmp(c->name, word + (*word == '/'))
 						   : begins_id(c, word))
 				add_meant(&m, c);
 		}

@@ -42,7 +42,7 @@ static const struct cli_option ps_options[] = {
 	{'a', "all", NULL, "include stopped containers"},
 	{'q', "quiet", NULL, "print ids only"},
 	{'f', "filter", "KEY=VALUE",
-		"only rows that match: id, name (an expression), agent, state, health, image, project, host; repeatable"},
+		"only rows that match: id, name (an expression), agent, state, health, image, label, exited, project, host; repeatable"},
 	{0, "format", "FORMAT",
 		"table, json, or text with fields such as {{.Name}}; \"table TEXT\" aligns it"},
 	JSON,

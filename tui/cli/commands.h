@@ -442,7 +442,8 @@ static const struct cli_command commands[] = {
 			"--filter state= names.  If --filter is given several times, a row must match one value of each key, as with docker: name= is a "
 			"regular expression that any part of the name may match, id= the beginning of an id, image= a "
 			"part of an image's name, state= (or status=) one of created, running, paused, restarting, "
-			"removing, exited and dead, health= one of starting, healthy, unhealthy and none.  Unknown "
+			"removing, exited and dead, health= one of starting, healthy, unhealthy and none, label= KEY or KEY=VALUE (a row must have all "
+			"that are given), exited= an exit code, of containers that ended.  Unknown "
 			"values are null in JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,

@@ -58,6 +58,13 @@ static int check_value(const struct cli_filter *f, const char *value, struct err
 		return err_set(e, ERR_USAGE,
 			"--filter %s= takes the first digits (0-9, a-f) of an id, not \"%s\".",
 			f->key, shown);
+	if (f->how == FIT_CODE &&
+		(!*value || strlen(value) > 3 || value[strspn(value, "0123456789")]))
+		return err_set(e, ERR_USAGE, "--filter %s= takes an exit code, not \"%s\".", f->key,
+			shown);
+	if (f->how == FIT_LABEL && (!*value || *value == '='))
+		return err_set(e, ERR_USAGE, "--filter %s= takes KEY or KEY=VALUE, not \"%s\".",
+			f->key, shown);
 	if (f->how != FIT_REGEX)
 		return 0;
 	r = regex_new(value, 0, why);
@@ -142,7 +149,7 @@ static bool fits_image(const char *image, const char *value)
 
 static bool fits_value(const struct cli_filter *f, const void *row, const char *value)
 {
-	const char *field = f->field(row);
+	const char *field = f->field ? f->field(row) : "";
 
 	switch (f->how) {
 	case FIT_WHOLE: return !strcmp(field, value);
@@ -153,6 +160,8 @@ static bool fits_value(const struct cli_filter *f, const void *row, const char *
 	case FIT_ACTION: /* "health_status: healthy" is a health_status, too */
 		return !strcmp(field, value) ||
 			(!strncmp(field, value, strlen(value)) && field[strlen(value)] == ':');
+	case FIT_LABEL:
+	case FIT_CODE: return f->fits(row, value);
 	}
 	return false;
 }
@@ -167,9 +176,12 @@ bool cli_fits_filters(const struct cli *c, const struct cli_filter *keys, const 
 		if (!is_filter(c, i))
 			continue;
 		key = find_filter(keys, c->given[i].value, &value);
-		for (size_t o = 0; o < c->ngiven && !fits; o++) {
+		if (key->how == FIT_LABEL)
+			fits = fits_value(key, row, value);
+		for (size_t o = 0; o < c->ngiven && !fits && key->how != FIT_LABEL; o++) {
 			f = is_filter(c, o) ? find_filter(keys, c->given[o].value, &value) : NULL;
-			fits = f && f->field == key->field && fits_value(f, row, value);
+			fits = f && (f == key || (f->field && f->field == key->field)) &&
+				fits_value(f, row, value);
 		}
 		if (!fits)
 			return false;

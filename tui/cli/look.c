@@ -306,8 +306,13 @@ static int print_processes(struct look *l, struct err *e)
 	int64_t late = clock_mono_ns() + DETAIL_MS * INT64_C(1000000);
 	struct form form = {
 		.text = own_form(l->c), .others = "table, or ", .cell = add_process_field};
-	struct command *cmd = command_new(CMD_FOCUS);
+	struct command *cmd;
+	char shown[128];
 
+	if (!container_is_up(l->chosen[0]->state))
+		return err_set(e, ERR_FAILED, "%s has no process: it is not running.",
+			text_clean(shown, sizeof shown, l->chosen[0]->name));
+	cmd = command_new(CMD_FOCUS);
 	cli_target_all(cmd, l->chosen, 1);
 	backend_send(l->b, cmd);
 	while (clock_mono_ns() < late) {
@@ -332,7 +337,7 @@ static int print_processes(struct look *l, struct err *e)
 	}
 	return err_set(e, ERR_FAILED,
 		"%s has no process: it is not running, or the engine did not report it.",
-		l->chosen[0]->name);
+		text_clean(shown, sizeof shown, l->chosen[0]->name));
 }
 
 /* --- events --- */
@@ -424,9 +429,10 @@ static const char *event_id(const void *row)
 static const char *const event_types[] = {"builder", "config", "container", "daemon", "image",
 	"machine", "network", "node", "plugin", "pod", "secret", "service", "system", "volume",
 	NULL};
-static const struct cli_filter event_filters[] = {{"type", FIT_WHOLE, event_types, event_type},
-	{"event", FIT_ACTION, NULL, event_action}, {"name", FIT_REGEX, NULL, event_name},
-	{"id", FIT_PREFIX, NULL, event_id}, {0}};
+static const struct cli_filter event_filters[] = {
+	{"type", FIT_WHOLE, event_types, event_type, NULL},
+	{"event", FIT_ACTION, NULL, event_action, NULL},
+	{"name", FIT_REGEX, NULL, event_name, NULL}, {"id", FIT_PREFIX, NULL, event_id, NULL}, {0}};
 
 /* Of the containers named, or all.  false: standard output is closed. */
 static bool print_if_meant(const struct look *l, const struct engine_event *v)

@@ -31,6 +31,16 @@ static void on_interrupt(int sig)
 	interrupted = 1;
 }
 
+/* They are of no other use, and are many. */
+static bool filters_labels(const struct cli *c)
+{
+	for (size_t i = 0; i < c->ngiven; i++)
+		if (!strcmp(c->given[i].option->name, "filter") &&
+			!strncmp(c->given[i].value, "label=", 6))
+			return true;
+	return false;
+}
+
 struct backend *cli_backend(const struct cli *c, const char *program, const struct policy *policy,
 	bool once, struct err *e)
 {
@@ -41,6 +51,7 @@ struct backend *cli_backend(const struct cli *c, const char *program, const stru
 		.read_only = !policy || policy->read_only,
 		.policy = policy,
 		.once = once,
+		.labels = filters_labels(c),
 		.program = program,
 	};
 
@@ -62,6 +73,7 @@ struct backend *cli_backend_hosts(const struct cli *c, const struct settings *s,
 		.hz = 1,
 		.read_only = s->read_only,
 		.once = once,
+		.labels = filters_labels(c),
 		.program = program,
 	};
 	struct backend *b;

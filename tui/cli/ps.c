@@ -1,5 +1,6 @@
 /* ps.c - `berth ps`: prints one snapshot of the containers, as a table or as JSON. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/arena.h>
@@ -50,21 +51,43 @@ static const char *health_of(const void *row)
 	return h ? health_name(h) : "none";
 }
 
+static bool has_label(const void *row, const char *value)
+{
+	const struct container *c = row;
+	size_t n = strcspn(value, "=");
+
+	for (size_t i = 0; i < c->nlabels; i++)
+		if (!strncmp(c->labels[i].key, value, n) && !c->labels[i].key[n] &&
+			(!value[n] || !strcmp(c->labels[i].value, value + n + 1)))
+			return true;
+	return false;
+}
+
+static bool has_exit_code(const void *row, const char *value)
+{
+	const struct container *c = row;
+
+	return ps_is_ended(c) && c->exit_code == atoi(value);
+}
+
 static const char *const states[] = {
 	"created", "running", "paused", "restarting", "removing", "exited", "dead", NULL};
 static const char *const healths[] = {"starting", "healthy", "unhealthy", "none", NULL};
 
-const struct cli_filter cli_container_filters[] = {{"id", FIT_ID, NULL, id_of},
-	{"name", FIT_REGEX, NULL, name_of}, {"agent", FIT_WHOLE, NULL, agent_of},
-	{"state", FIT_WHOLE, states, state_of}, {"status", FIT_WHOLE, states, state_of},
-	{"health", FIT_WHOLE, healths, health_of}, {"image", FIT_IMAGE, NULL, image_of},
-	{"project", FIT_WHOLE, NULL, project_of}, {"host", FIT_WHOLE, NULL, host_of}, {0}};
+const struct cli_filter cli_container_filters[] = {{"id", FIT_ID, NULL, id_of, NULL},
+	{"name", FIT_REGEX, NULL, name_of, NULL}, {"agent", FIT_WHOLE, NULL, agent_of, NULL},
+	{"state", FIT_WHOLE, states, state_of, NULL}, {"status", FIT_WHOLE, states, state_of, NULL},
+	{"health", FIT_WHOLE, healths, health_of, NULL}, {"image", FIT_IMAGE, NULL, image_of, NULL},
+	{"project", FIT_WHOLE, NULL, project_of, NULL}, {"label", FIT_LABEL, NULL, NULL, has_label},
+	{"exited", FIT_CODE, NULL, NULL, has_exit_code}, {"host", FIT_WHOLE, NULL, host_of, NULL},
+	{0}};
 
 /* Who asks for a state means containers in it, listed without --all or not; so does docker. */
 static bool asks_for_states(const struct cli *c)
 {
 	return cli_flag(c, "all") || cli_has_filter(c, cli_container_filters, "state") ||
-		cli_has_filter(c, cli_container_filters, "status");
+		cli_has_filter(c, cli_container_filters, "status") ||
+		cli_has_filter(c, cli_container_filters, "exited");
 }
 
 /* Which hosts there are is known only now. */
@@ -189,7 +212,9 @@ static void cell_pids(char *buf, const struct container *c, const struct snapsho
 
 int64_t ps_uptime_s(const struct container *c, const struct snapshot *s)
 {
-	if (ps_is_ended(c) || c->state == CONTAINER_CREATED || c->started_wall_ms <= 0)
+	/* One that is restarting waits for its next run. */
+	if (ps_is_ended(c) || c->state == CONTAINER_CREATED || c->state == CONTAINER_RESTARTING ||
+		c->started_wall_ms <= 0)
 		return -1;
 	return s->at_wall_ms > c->started_wall_ms ? (s->at_wall_ms - c->started_wall_ms) / 1000 : 0;
 }

@@ -59,12 +59,15 @@ enum cli_fit {
 	FIT_REGEX,  /* any part of a name, as docker's: without a slash before it, or with one */
 	FIT_IMAGE,  /* a part of it */
 	FIT_ACTION, /* of an event: all of it, or up to its colon */
+	FIT_LABEL,  /* KEY or KEY=VALUE; a row must have all that are given */
+	FIT_CODE,   /* an exit code */
 };
 struct cli_filter {
 	const char *key; /* NULL ends a table */
 	enum cli_fit how;
-	const char *const *values; /* all that there are, up to NULL; NULL: any */
-	const char *(*field)(const void *row);
+	const char *const *values;             /* all that there are, up to NULL; NULL: any */
+	const char *(*field)(const void *row); /* of FIT_LABEL and FIT_CODE: NULL */
+	bool (*fits)(const void *row, const char *value);
 };
 /* ERR_USAGE also for a value that nothing can have. */
 int cli_check_filters(const struct cli *c, const struct cli_filter *keys, struct err *e);

@@ -478,9 +478,11 @@ static int64_t up_ms(const struct item *i)
 
 	if (!c)
 		return -1;
-	from = c->state == CONTAINER_EXITED || c->state == CONTAINER_DEAD ? c->finished_wall_ms
-		: c->state == CONTAINER_CREATED                           ? c->created_wall_ms
-									  : c->started_wall_ms;
+	from = c->state == CONTAINER_EXITED || c->state == CONTAINER_DEAD ||
+			c->state == CONTAINER_RESTARTING
+		? c->finished_wall_ms
+		: c->state == CONTAINER_CREATED ? c->created_wall_ms
+						: c->started_wall_ms;
 	return from > 0 ? i->moment->wall_ms - from : -1;
 }
 
