@@ -130,7 +130,7 @@ static void test_rebinding(void **state)
 	assert_string_equal(keymap_all(&k, DO_FREEZE, buf, sizeof buf), "J F9");
 	assert_string_equal(keymap_all(&k, DO_RESTART, buf, sizeof buf), "C-r");
 	assert_string_equal(keymap_all(&k, DO_HELP, buf, sizeof buf), "");
-	assert_string_equal(keymap_all(&k, DO_QUIT, buf, sizeof buf), "C-c");
+	assert_string_equal(keymap_all(&k, DO_QUIT, buf, sizeof buf), "Q C-c");
 	config_release(&c);
 	str_release(&out);
 }
