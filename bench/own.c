@@ -55,7 +55,7 @@ static pid_t start_arm(const struct own *o, char **argv, int out, struct err *e)
 		.out = out > 0 ? out : 0,
 		.dir = dir > 0 ? dir : 0,
 		.apart = SPAWN_GROUP};
-	pid_t pid;
+	pid_t pid = -1;
 	int rc = o->directory && dir < 0 ? errno : spawn_start(&program, &pid);
 
 	if (rc == 0)

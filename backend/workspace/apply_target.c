@@ -152,14 +152,12 @@ int apply_judge(struct plan *p, struct apply_item *item, struct applying *x, str
 		apply_set_fate(item, APPLY_BLOCKED, "it cannot be read, or is being written");
 	else if (c.same && !x->executable)
 		apply_set_fate(item, APPLY_SAME, NULL);
-	else if (c.same && !begun)
+	else if (c.same ? begun : c.sum && checkpoint_sum_is(c.sum, p->wish.start, &before))
+		apply_set_fate(item, APPLY_CHANGED, NULL);
+	else if (c.same)
 		apply_set_fate(item, APPLY_CONFLICT,
 			x->executable > 0 ? "there it is not executable"
 					  : "there it is executable");
-	else if (c.same)
-		apply_set_fate(item, APPLY_CHANGED, NULL);
-	else if (c.sum && checkpoint_sum_is(c.sum, p->wish.start, &before))
-		apply_set_fate(item, APPLY_CHANGED, NULL);
 	else
 		apply_set_fate(item, APPLY_CONFLICT,
 			p->wish.start ? "it changed there, too" : "there is another");

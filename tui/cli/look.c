@@ -169,9 +169,7 @@ static int add_member(struct str *out, const char *name, bool json, const void *
 	}
 	if (!at)
 		return 0;
-	if (at->type == JSON_STRING && !json)
-		str_add(out, at->text, at->len);
-	else if (at->type == JSON_STRING)
+	if (at->type == JSON_STRING && json)
 		jsonw_quote(out, at->text, at->len);
 	else if (at->type == JSON_NULL && !json)
 		str_addc(out, '-');
