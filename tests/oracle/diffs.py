@@ -242,7 +242,7 @@ def workspace_diffs(inputs):
     lines = split(run([BERTH, "workspace", "diff", name, name + "n", "files"]))
     shutil.rmtree(os.path.dirname(files))
     shutil.rmtree(os.path.dirname(files) + b"n")
-    pieces = by_number(lines, rb'(?:diff --git "?a/files|(?:added|removed|changed|mode|type) +files)/(\d+)')
+    pieces = by_number(lines, rb'(?:diff --git "?a/files|(?:added|removed|changed|mode|type) +"?files)/(\d+)')
     return [(pieces.get(i, b""), changes, b"files/%d" % i) for i, changes in enumerate(inputs)]
 
 
@@ -251,7 +251,7 @@ def transform_diffs(inputs):
     top = fresh("transform")
     for i, changes in enumerate(inputs):
         write(os.path.join(top, b"%d" % i), changes, "old")
-    command = [BERTH, "files", "transform", "--root", top, "--all", "--regex", r"a+|^b\n|^c$|\r\n", "Z"]
+    command = [BERTH, "files", "transform", "--root", top, "--all", "--regex", r"a+|^b$|^c$|\r", "Z"]
     pieces = by_number(split(run(command)), rb'--- "?a/(\d+)/')
     run(command + ["--apply"])
     found = []

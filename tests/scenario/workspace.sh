@@ -61,17 +61,18 @@ check 'the older went' test "$(sort -u auto.1 auto.2 auto.3 auto.4 | wc -l)" = 4
 check 'that of a person stays' says 0 'start *' "$BERTH" workspace checkpoints fix
 check 'it can be gone back to' says 0 '*' "$BERTH" workspace restore fix "$(head -n 1 auto.4)"
 check 'in its content' grep -qx 3 "$tree/tasks/fix/files/n"
-# waiting: the process $! waits for a lock on the list of checkpoints
-waiting() { grep -q -- "-> FLOCK .* $! .*:$(stat -c %i "$list") " /proc/locks; }
+# waiting: the process $pid waits for a lock on the list of checkpoints
+waiting() { grep -q -- "-> FLOCK .* $pid .*:$(stat -c %i "$list") " /proc/locks; }
 list=$PWD/data/berth/checkpoints/tasks/fix/checkpoints
 exec 8<"$list" && flock 8
 before=$(ls "$list")
 echo 5 >"$tree/tasks/fix/files/n"
 "$BERTH" workspace checkpoint fix --auto 2 >auto.out 2>&1 8<&- &
+pid=$! # wait_for's own processes change $!
 check 'one is made after the other' wait_for 60 waiting
 check 'and nothing of it before' test "$(ls "$list")" = "$before"
 exec 8<&-
-check 'then it is' wait $!
+check 'then it is' wait $pid
 check 'and the oldest goes' test "$("$BERTH" workspace checkpoints fix | awk '/^auto-/ {print $1}' | head -n 1)" = "$(tail -n 1 auto.4)"
 check 'who dropped which is on record' says 0 '*workspace.drop*auto-*' "$BERTH" audit list
 "$BERTH" workspace restore fix start >/dev/null
