@@ -122,16 +122,24 @@ static int do_custom(void *ctx, struct audit_record *r, struct err *e)
 		.out = STDOUT_FILENO,
 		.err = STDERR_FILENO,
 		.apart = alone ? SPAWN_SESSION : SPAWN_TOGETHER};
+	sigset_t both, before;
 	pid_t pid;
 	int bad;
 
 	(void)r;
 	sigaction(SIGINT, &pass, NULL);
 	sigaction(SIGTERM, &pass, NULL);
+	/* One that came between the start and `told` would be passed on to nobody. */
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	sigprocmask(SIG_BLOCK, &both, &before);
 	bad = spawn_start(&p, &pid);
+	if (!bad)
+		told = alone ? -pid : pid;
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (bad)
 		return err_sys(e, bad, "cannot start sh for %s", x->k->name);
-	told = alone ? -pid : pid;
 	return wait_for_child(x, pid, e);
 }
 
