@@ -135,7 +135,7 @@ for kind in fifo dir device; do
 		mv "$log/$name" kept
 		case $kind in
 		fifo) mkfifo -m 600 "$log/$name" ;;
-		dir) mkdir "$log/$name" ;;
+		dir) mkdir -m 700 "$log/$name" ;;
 		device) mknod -m 600 "$log/$name" c 1 5 ;;
 		esac
 		timeout 120 "$BERTH" audit verify >/dev/null 2>&1
