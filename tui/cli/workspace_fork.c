@@ -10,6 +10,7 @@
 
 #include "cli/workspace.h"
 
+#define STAMP_TRIES 20 /* milliseconds that others may have taken */
 #define FORKS_MAX 100
 #define NUMBER_MAX 10000 /* of the names that are tried */
 
@@ -151,20 +152,27 @@ static int print_forks(const struct forking *f)
 static int fork_workspace(struct workspace_cli *x, struct err *e)
 {
 	struct forking f = {.x = x};
+	struct err why;
 	const char *said = x->c->argv[1];
 	char *end;
 	unsigned long want = strtoul(said, &end, 10);
-	int rc;
+	int rc, tries = 0;
 
 	if (*said < '1' || *said > '9' || *end || want > FORKS_MAX)
 		return err_set(e, ERR_USAGE,
 			"a workspace is forked into 1 to %d tasks, not \"%.40s\".", FORKS_MAX,
 			said);
 	f.want = (unsigned)want;
-	workspace_cli_stamp(f.point, sizeof f.point, "fork-");
 	if (workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e))
 		return -1;
-	rc = record_fork(&f, e);
+	/* Another process may have forked within the same millisecond. */
+	do {
+		why = (struct err)ERR_INIT;
+		workspace_cli_stamp(f.point, sizeof f.point, "fork-");
+		rc = record_fork(&f, &why);
+	} while (rc && why.kind == ERR_CONFLICT && !f.made && ++tries < STAMP_TRIES);
+	if (rc)
+		err_copy(e, &why);
 	if (f.made)
 		workspace_cli_warn(x);
 	/* Those that were made are there, also where the next could not be. */
