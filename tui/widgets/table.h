@@ -99,6 +99,7 @@ struct table {
 	int16_t need
 		[TABLE_COLUMNS_MAX]; /* the widest cell that was on screen since there are `measured` rows */
 	size_t measured;
+	bool grew; /* a cell drawn now is wider than all before */
 
 	char *filter; /* NULL: none */
 	bool filter_inverse;

@@ -49,13 +49,24 @@ static int total_width(const struct table *t, int gap)
 	return sum;
 }
 
-/* Widen from the narrowest to the ideal, the most important columns first. */
-static int widen_columns(struct table *t, int spare)
+/* The least keep above `last`; beyond UINT8_MAX: there is none. */
+static int next_keep(const struct table *t, int last)
 {
-	for (int keep = 0; keep <= UINT8_MAX && spare > 0; keep++) {
+	int next = UINT8_MAX + 1;
+
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (column_keep(t, i) > last && column_keep(t, i) < next)
+			next = column_keep(t, i);
+	return next;
+}
+
+/* Widen columns to what they want, the most important ones first, as far as there is room. */
+static int widen_columns(struct table *t, int spare, const int want[TABLE_COLUMNS_MAX])
+{
+	for (int keep = next_keep(t, -1); keep <= UINT8_MAX && spare > 0;
+		keep = next_keep(t, keep)) {
 		for (size_t i = 0; i < t->ncolumns; i++) {
-			const struct table_column *c = &t->columns[i];
-			int more = c->ideal - t->w[i];
+			int more = want[i] - t->w[i];
 
 			if (!t->w[i] || column_keep(t, i) != keep || more <= 0)
 				continue;
@@ -68,23 +79,14 @@ static int widen_columns(struct table *t, int spare)
 	return spare;
 }
 
-/* What is left first completes texts that are cut off, those of the most important columns first; none becomes wider
- * than `most` for that. */
+/* What is left first completes texts that are cut off; no column becomes wider than `most` for that. */
 static int complete_columns(struct table *t, int spare, int most)
 {
-	for (int keep = 0; keep <= UINT8_MAX && spare > 0; keep++) {
-		for (size_t i = 0; i < t->ncolumns; i++) {
-			int need = t->need[i] < most ? t->need[i] : most, more = need - t->w[i];
+	int want[TABLE_COLUMNS_MAX] = {0};
 
-			if (!t->w[i] || column_keep(t, i) != keep || more <= 0)
-				continue;
-			if (more > spare)
-				more = spare;
-			t->w[i] = (int16_t)(t->w[i] + more);
-			spare -= more;
-		}
-	}
-	return spare;
+	for (size_t i = 0; i < t->ncolumns; i++)
+		want[i] = t->need[i] < most ? t->need[i] : most;
+	return widen_columns(t, spare, want);
 }
 
 /* The rest goes to the columns that can use it. */
@@ -111,7 +113,7 @@ static int grow_columns(struct table *t, int spare)
 
 void table_fit(struct table *t, int x, int w)
 {
-	int gap = 1, spare, n = 0;
+	int gap = 1, spare, n = 0, ideal[TABLE_COLUMNS_MAX] = {0};
 	size_t gone;
 
 	for (size_t i = 0; i < t->ncolumns; i++)
@@ -127,9 +129,11 @@ void table_fit(struct table *t, int x, int w)
 		t->w[0] = (int16_t)(first < NARROWEST ? NARROWEST : first);
 		spare = 0;
 	}
-	for (size_t i = 0; i < t->ncolumns; i++)
+	for (size_t i = 0; i < t->ncolumns; i++) {
 		n += t->w[i] > 0;
-	spare = widen_columns(t, spare);
+		ideal[i] = t->columns[i].ideal;
+	}
+	spare = widen_columns(t, spare, ideal);
 	if (spare >= n - 1) {
 		gap = 2;
 		spare -= n - 1;
@@ -223,7 +227,26 @@ static int text_room(const struct table *t, const struct table_row *r, size_t i,
 	return limit < end ? limit : end;
 }
 
-static void draw_table_row(const struct table *t, struct canvas *c, size_t at, int y, int end)
+/* Numbers, which are sorted largest first, have their room: what is cut off is a text. */
+static bool is_measured(const struct table *t, const struct table_row *r, size_t i)
+{
+	return !r->group && !t->columns[i].right && !t->columns[i].descending;
+}
+
+/* Once a text was on screen its width stays: columns are not to move with every row that is scrolled. */
+static void measure_cell(struct table *t, const struct table_row *r, size_t i, const char *text)
+{
+	int w = text_width(text, strlen(text)) + (t->columns[i].sign ? 2 : 0);
+
+	if (i == 0 && r->depth >= 2)
+		w += 2 * r->depth;
+	if (w > t->need[i]) {
+		t->need[i] = (int16_t)w;
+		t->grew = true;
+	}
+}
+
+static void draw_table_row(struct table *t, struct canvas *c, size_t at, int y, int end)
 {
 	const struct table_row *r = table_shown(t, at);
 	bool current = at == t->cursor;
@@ -239,11 +262,15 @@ static void draw_table_row(const struct table *t, struct canvas *c, size_t at, i
 		if (t->columns[i].draw && !r->group) {
 			int w = t->w[i] < end - x ? t->w[i] : end - x;
 
+			if (is_measured(t, r, i) && cell_text(t, r, i, buf, &st))
+				measure_cell(t, r, i, buf);
 			t->columns[i].draw(r, c, (struct area){x, y, w, 1});
 			continue;
 		}
 		if (!cell_text(t, r, i, buf, &st) && i)
 			continue;
+		if (is_measured(t, r, i))
+			measure_cell(t, r, i, buf);
 		if (i == 0)
 			x = draw_tree(r, c, x, y);
 		limit = text_room(t, r, i, end);
@@ -314,47 +341,32 @@ static void draw_choice(struct table *t, struct canvas *c, struct area a)
 	}
 }
 
-/* Once a text was on screen its width stays: columns are not to move with every row that is scrolled. */
-static void measure_rows(struct table *t)
-{
-	char buf[TABLE_CELL_MAX];
-	struct style st;
-
-	if (t->measured != t->nrows)
-		memset(t->need, 0, sizeof t->need);
-	t->measured = t->nrows;
-	for (size_t at = t->top; at < t->nshown && at - t->top < (size_t)t->page; at++) {
-		const struct table_row *r = table_shown(t, at);
-
-		for (size_t i = 0; i < t->ncolumns && !r->group; i++) {
-			const struct table_column *col = &t->columns[i];
-			int w;
-
-			if (col->right || !(is_chosen(t, i) || is_drawn_for_order(t, i)) ||
-				!cell_text(t, r, i, buf, &st))
-				continue;
-			w = text_width(buf, strlen(buf)) + (col->sign ? 2 : 0);
-			if (i == 0 && r->depth >= 2)
-				w += 2 * r->depth;
-			if (w > t->need[i])
-				t->need[i] = (int16_t)w;
-		}
-	}
-}
-
-void table_draw(struct table *t, struct canvas *c, struct area a)
+static void draw_rows(struct table *t, struct canvas *c, struct area a)
 {
 	int end = a.x + a.w;
 
-	t->body = (struct area){a.x, a.y + 1, a.w, a.h > 1 ? a.h - 1 : 0};
-	t->page = t->body.h;
-	scroll_rows(t);
-	measure_rows(t);
 	table_fit(t, a.x + GUTTER, a.w - GUTTER);
 	if (a.h > 0)
 		draw_table_head(t, c, a.y, end);
 	for (int i = 0; i < t->body.h && t->top + (size_t)i < t->nshown; i++)
 		draw_table_row(t, c, t->top + (size_t)i, t->body.y + i, end);
+}
+
+void table_draw(struct table *t, struct canvas *c, struct area a)
+{
+	t->body = (struct area){a.x, a.y + 1, a.w, a.h > 1 ? a.h - 1 : 0};
+	t->page = t->body.h;
+	scroll_rows(t);
+	if (t->measured != t->nrows)
+		memset(t->need, 0, sizeof t->need);
+	t->measured = t->nrows;
+	t->grew = false;
+	draw_rows(t, c, a);
+	/* Texts are measured as they are drawn: again, where one was wider than all before. */
+	if (t->grew) {
+		canvas_fill(c, a, STYLE(TEXT), ' ');
+		draw_rows(t, c, a);
+	}
 	if (t->nshown == 0 && t->body.h > 0)
 		canvas_wrap(c,
 			(struct area){a.x + 3, t->body.y + (t->body.h > 2), a.w - 6,
