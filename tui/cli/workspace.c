@@ -1,6 +1,7 @@
 /* workspace.c - `berth workspace`: dispatches its verbs; creates and lists workspaces. */
 #include "cli/workspace.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include <berth/text.h>
 
 #include "cli/gate.h"
+
+#define NAME_TRIES 8
 
 void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const char *name)
 {
@@ -211,6 +214,24 @@ void workspace_cli_stamp(char *buf, size_t cap, const char *before)
 			*to++ = *at;
 	*to = '\0';
 	snprintf(buf, cap, "%s%s", before, stamp);
+}
+
+int workspace_cli_stamped(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
+	const char *before, int (*make)(void *ctx, struct err *e), void *ctx, struct err *e)
+{
+	struct err why;
+
+	for (int tries = 0; tries < NAME_TRIES; tries++) {
+		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, before);
+		x->point = name;
+		why = (struct err)ERR_INIT;
+		if (make(ctx, &why) == 0)
+			return 0;
+		if (why.kind != ERR_CONFLICT || *x->made.name)
+			break;
+		poll(NULL, 0, 1 + tries);
+	}
+	return err_copy(e, &why);
 }
 
 /* ---- create, list */

@@ -163,5 +163,9 @@ int workspace_cli_loop(struct workspace_cli *x, struct err *e);
 void workspace_cli_usual(const struct settings *s, struct workspace_limits *ret);
 /* BEFORE20261123T084001.123Z: a name for who gave none. */
 void workspace_cli_stamp(char *buf, size_t cap, const char *before);
+/* `make` a checkpoint under such a name, which is x->point then; another process may make one within the same
+ * millisecond, and then under the next. */
+int workspace_cli_stamped(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
+	const char *before, int (*make)(void *ctx, struct err *e), void *ctx, struct err *e);
 
 #endif

@@ -1,7 +1,6 @@
 /* workspace_auto.c - `berth workspace checkpoint --auto`: creates unnamed checkpoints and deletes the oldest. */
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,6 @@
 
 #define KEEP_MOST 1000000
 #define STAMP "00000000T000000.000Z" /* 0: a digit */
-#define NAME_TRIES 8
 
 bool workspace_auto_word(const char *name)
 {
@@ -112,30 +110,26 @@ static int do_automatic(void *ctx, struct audit_record *r, struct err *e)
 	return *m->ret->unchanged ? checkpoint_drop(x->store, x->point, &x->freed, e) : 0;
 }
 
-/* Two of one workspace may be made within a millisecond, and have one name. */
-static int make_automatic(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
-	struct workspace_auto *ret, struct err *e)
+static int record_automatic(void *ctx, struct err *e)
 {
-	struct key_value kv[] = {{.key = "checkpoint", .value = name}};
+	struct making *m = ctx;
+	struct workspace_cli *x = m->x;
+	struct key_value kv[] = {{.key = "checkpoint", .value = x->point}};
 	struct audit_record r = {.operation = OP_WORKSPACE_SNAPSHOT,
 		.target_type = "workspace",
 		.name = x->path,
 		.nparams = COUNT(kv),
 		.params = kv};
-	struct making m = {x, ret};
-	struct err why = ERR_INIT;
 
-	for (int tries = 0; tries < NAME_TRIES; tries++) {
-		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, WORKSPACE_AUTO);
-		x->point = name;
-		why = (struct err)ERR_INIT;
-		if (record_act(&x->by, &r, NULL, do_automatic, &m, &why) == 0)
-			return 0;
-		if (why.kind != ERR_CONFLICT)
-			break;
-		poll(NULL, 0, 1 + tries);
-	}
-	return err_copy(e, &why);
+	return record_act(&x->by, &r, NULL, do_automatic, m, e);
+}
+
+static int make_automatic(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1],
+	struct workspace_auto *ret, struct err *e)
+{
+	struct making m = {x, ret};
+
+	return workspace_cli_stamped(x, name, WORKSPACE_AUTO, record_automatic, &m, e);
 }
 
 /* Of a restore that was cut short the checkpoint is needed. */

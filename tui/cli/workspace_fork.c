@@ -10,7 +10,6 @@
 
 #include "cli/workspace.h"
 
-#define STAMP_TRIES 20 /* milliseconds that others may have taken */
 #define FORKS_MAX 100
 #define NUMBER_MAX 10000 /* of the names that are tried */
 
@@ -105,8 +104,9 @@ static int do_fork(void *ctx, struct audit_record *r, struct err *e)
 	return 0;
 }
 
-static int record_fork(struct forking *f, struct err *e)
+static int record_fork(void *ctx, struct err *e)
 {
+	struct forking *f = ctx;
 	struct key_value kv[] = {{.key = "checkpoint", .value = f->point},
 		{.key = "forks", .value = f->x->c->argv[1]}};
 	struct audit_record r = {.operation = OP_WORKSPACE_FORK,
@@ -152,11 +152,10 @@ static int print_forks(const struct forking *f)
 static int fork_workspace(struct workspace_cli *x, struct err *e)
 {
 	struct forking f = {.x = x};
-	struct err why;
 	const char *said = x->c->argv[1];
 	char *end;
 	unsigned long want = strtoul(said, &end, 10);
-	int rc, tries = 0;
+	int rc;
 
 	if (*said < '1' || *said > '9' || *end || want > FORKS_MAX)
 		return err_set(e, ERR_USAGE,
@@ -165,14 +164,7 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 	f.want = (unsigned)want;
 	if (workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e))
 		return -1;
-	/* Another process may have forked within the same millisecond. */
-	do {
-		why = (struct err)ERR_INIT;
-		workspace_cli_stamp(f.point, sizeof f.point, "fork-");
-		rc = record_fork(&f, &why);
-	} while (rc && why.kind == ERR_CONFLICT && !f.made && ++tries < STAMP_TRIES);
-	if (rc)
-		err_copy(e, &why);
+	rc = workspace_cli_stamped(x, f.point, "fork-", record_fork, &f, e);
 	if (f.made)
 		workspace_cli_warn(x);
 	/* Those that were made are there, also where the next could not be. */

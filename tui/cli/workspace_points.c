@@ -127,6 +127,11 @@ static int do_checkpoint(void *ctx, struct audit_record *r, struct err *e)
 	return workspace_cli_checkpoint(x, x->point, e);
 }
 
+static int record_checkpoint(void *ctx, struct err *e)
+{
+	return workspace_cli_act(ctx, OP_WORKSPACE_SNAPSHOT, do_checkpoint, e);
+}
+
 static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1], struct err *e)
 {
 	x->point = point_operand(x);
@@ -134,12 +139,10 @@ static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1
 		return err_set(e, ERR_USAGE,
 			"names that begin with " WORKSPACE_AUTO
 			" are for automatic checkpoints; choose another one.");
-	if (!x->point) {
-		workspace_cli_stamp(name, CHECKPOINT_NAME_MAX + 1, "");
-		x->point = name;
-	}
-	return workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e) ||
-			workspace_cli_act(x, OP_WORKSPACE_SNAPSHOT, do_checkpoint, e) ||
+	if (workspace_cli_enter(x, e) || workspace_cli_room(x, 1, e))
+		return -1;
+	return (x->point ? record_checkpoint(x, e)
+			 : workspace_cli_stamped(x, name, "", record_checkpoint, x, e)) ||
 			workspace_cli_hold(x, e)
 		? -1
 		: 0;
