@@ -1,8 +1,11 @@
 /* become.c - replaces this process by another program of berth. */
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <berth/arena.h>
@@ -63,6 +66,43 @@ const char **cli_call_words(const struct cli *c, const char *program, struct are
 				g->value ? "=" : "", g->value ? g->value : "");
 	}
 	return words;
+}
+
+char **cli_call_line(const struct cli *c, const char *const *words, struct arena *mem)
+{
+	size_t n, more = 0;
+	const char **own = cli_call_words(c, "berth", mem, &n), **all;
+
+	while (words[more])
+		more++;
+	all = arena_array(mem, n + more + 1, sizeof *all);
+	memcpy(all, own, n * sizeof *all);
+	memcpy(all + n, words, more * sizeof *all);
+	return (char **)(uintptr_t)all;
+}
+
+int cli_call(const struct cli *c, const char *program, const char *const *words, int out)
+{
+	struct arena mem;
+	int status = 1;
+	char **argv;
+	pid_t pid;
+
+	arena_init(&mem, 1024);
+	argv = cli_call_line(c, words, &mem);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct err why = ERR_INIT;
+
+		dup2(out, STDOUT_FILENO);
+		cli_become(program, argv, &why);
+		_exit(cli_fail(&why));
+	}
+	arena_release(&mem);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && status == 0 ? 0 : -1;
 }
 
 int cli_become(const char *program, char **argv, struct err *e)

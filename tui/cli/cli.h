@@ -118,6 +118,10 @@ int cli_become(const char *program, char **argv, struct err *e);
  * command takes, and those of the console or of this line alone.  In `mem`, as are the words. */
 struct arena;
 const char **cli_call_words(const struct cli *c, const char *program, struct arena *mem, size_t *n);
+/* The whole line for cli_become: those, then `words`, of which the last is NULL. */
+char **cli_call_line(const struct cli *c, const char *const *words, struct arena *mem);
+/* Run `program` so, and wait for its end; `out` is its standard output.  0: it succeeded; -1: what was wrong is on stderr. */
+int cli_call(const struct cli *c, const char *program, const char *const *words, int out);
 
 /* "berth: sentence" on stderr, neutralised; returns the exit code of its kind. */
 int cli_fail(const struct err *e);

@@ -16,26 +16,16 @@
 
 static void become_keeper(const struct cli *c)
 {
-	static const char *const passed[] = {"host", "context", "settings"};
-	char *argv[16] = {(char *)"berth"}, dashed[COUNT(passed)][16];
+	static const char *const words[] = {"workspace", "keep", NULL};
 	struct err ignored = ERR_INIT;
-	int n = 1, fd = open("/dev/null", O_RDWR);
+	struct arena mem; /* until the end of this program */
+	int fd = open("/dev/null", O_RDWR);
 
-	for (size_t i = 0; i < COUNT(passed); i++) {
-		const char *value = cli_value(c, passed[i]);
-
-		if (!value)
-			continue;
-		snprintf(dashed[i], sizeof dashed[i], "--%s", passed[i]);
-		argv[n++] = dashed[i];
-		argv[n++] = (char *)value;
-	}
-	argv[n++] = (char *)"workspace";
-	argv[n] = (char *)"keep";
+	arena_init(&mem, 1024);
 	for (int to = 0; to < 3 && fd >= 0; to++)
 		dup2(fd, to);
 	close_range(3, ~0u, 0);
-	cli_become("berth-files", argv, &ignored);
+	cli_become("berth-files", cli_call_line(c, words, &mem), &ignored);
 }
 
 void cli_start_keeper(const struct cli *c)

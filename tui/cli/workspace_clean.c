@@ -2,12 +2,10 @@
  * workspace_clean.c - `berth workspace clean` ends workspaces whose retention has passed, or that are named; `berth
  * workspace remove` does so after a checkpoint.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -240,38 +238,10 @@ int cli_workspace_clean(const struct cli *c, const struct settings *s, struct er
 /* By the program that can hold the containers still meanwhile.  What it warns of is said. */
 static int save_first(struct workspace_cli *x, const char *name, struct err *e)
 {
-	const char *host = cli_value(x->c, "host"), *context = cli_value(x->c, "context");
-	const char *settings = cli_value(x->c, "settings"), *argv[11] = {"berth"};
-	int status = 1, n = 1;
-	pid_t pid;
+	const char *const words[] = {"workspace", "checkpoint", "--", x->path, name, NULL};
+	AUTO_CLOSE int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-	if (settings) {
-		argv[n++] = "--settings";
-		argv[n++] = settings;
-	}
-	if (host || context) {
-		argv[n++] = host ? "--host" : "--context";
-		argv[n++] = host ? host : context;
-	}
-	argv[n++] = "workspace";
-	argv[n++] = "checkpoint";
-	argv[n++] = "--";
-	argv[n++] = x->path;
-	argv[n] = name;
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		struct err why = ERR_INIT;
-		int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-		if (null >= 0)
-			dup2(null, STDOUT_FILENO);
-		cli_become("berth-files", (char **)(uintptr_t)argv, &why);
-		_exit(cli_fail(&why));
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pid > 0 && status == 0)
+	if (null >= 0 && cli_call(x->c, "berth-files", words, null) == 0)
 		return 0;
 	return err_set(e, ERR_FAILED, "it stays, for it could not be saved as a checkpoint first.");
 }

@@ -165,31 +165,23 @@ static int limit_workspace(struct workspace_cli *x, struct err *e)
 /* Its checkpoints are made by a process that ends: what it needs for them is not the keeper's for ever. */
 static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
 {
-	static const char *const passed[] = {"host", "context", "settings"};
-	const struct cli *c = ctx;
-	char many[24], dashed[COUNT(passed)][16], *argv[16] = {(char *)"berth"};
+	char many[24];
+	const char *const words[] = {"workspace", "checkpoint", "--auto", many, workspace, NULL};
 	struct err ignored = ERR_INIT;
+	struct arena mem;
 	sigset_t none;
-	int n = 1;
+	char **argv;
 	pid_t pid;
 
-	for (size_t i = 0; i < COUNT(passed); i++) {
-		if (!cli_value(c, passed[i]))
-			continue;
-		snprintf(dashed[i], sizeof dashed[i], "--%s", passed[i]);
-		argv[n++] = dashed[i];
-		argv[n++] = (char *)(uintptr_t)cli_value(c, passed[i]);
-	}
 	snprintf(many, sizeof many, "%" PRId64, keep);
-	argv[n++] = (char *)"workspace";
-	argv[n++] = (char *)"checkpoint";
-	argv[n++] = (char *)"--auto";
-	argv[n++] = many;
-	argv[n] = (char *)(uintptr_t)workspace;
+	arena_init(&mem, 1024);
+	argv = cli_call_line(ctx, words, &mem);
 	fflush(NULL);
 	pid = fork();
-	if (pid)
+	if (pid) {
+		arena_release(&mem);
 		return pid;
+	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);

@@ -1,7 +1,5 @@
 /* workspace_still.c - `berth workspace thaw`, and freezing containers while their workspace is read or written. */
-#include <errno.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/workspace.h"
@@ -10,32 +8,12 @@
 int workspace_cli_ask_engine(void *ctx, const struct freeze_box *b, bool pause, struct err *e)
 {
 	const struct cli *c = ctx;
-	const char *host = cli_value(c, "host"), *context = cli_value(c, "context");
-	char *argv[] = {(char *)"berth", (char *)(host ? "--host" : "--context"),
-		(char *)(host ? host : context), (char *)(pause ? "pause" : "unpause"),
-		(char *)b->name, NULL};
-	int status = 1;
-	pid_t pid;
+	const char *const words[] = {pause ? "pause" : "unpause", b->name, NULL};
 
-	if (!host && !context) {
-		argv[1] = argv[3];
-		argv[2] = argv[4];
-		argv[3] = NULL;
-	}
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		struct err why = ERR_INIT;
-
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		cli_become("berth-core", argv, &why);
-		_exit(cli_fail(&why));
-	}
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return pid > 0 && status == 0 ? 0
-				      : err_set(e, ERR_FAILED, "%s could not be %s.", b->name,
-						pause ? "paused" : "unpaused");
+	return cli_call(c, "berth-core", words, STDERR_FILENO) == 0
+		? 0
+		: err_set(e, ERR_FAILED, "%s could not be %s.", b->name,
+			  pause ? "paused" : "unpaused");
 }
 
 int workspace_cli_still(struct workspace_cli *x, const char *why, struct err *e)
