@@ -63,15 +63,22 @@ static int expand(const struct form *f, const void *row, struct str *out, struct
 	return 0;
 }
 
-int form_check(const struct form *f, struct err *e)
+int form_read(struct form *f, const char *text, struct err *e)
 {
-	AUTO_STR struct str none = STR_INIT;
+	AUTO_STR struct str words = STR_INIT, none = STR_INIT;
 
-	return strstr(f->text, "{{")
-		? expand(f, NULL, &none, e)
-		: err_set(e, ERR_USAGE,
-			  "--format takes %stext with fields such as {{.Name}}, not \"%.60s\".",
-			  f->others, f->text);
+	f->text = NULL;
+	for (size_t i = 0; text && i < COUNT(f->words) && f->words[i]; i++) {
+		if (!strcmp(text, f->words[i]))
+			return 0;
+		str_addf(&words, "%s, ", f->words[i]);
+	}
+	f->text = text;
+	if (!text || strstr(text, "{{"))
+		return text ? expand(f, NULL, &none, e) : 0;
+	return err_set(e, ERR_USAGE,
+		"--format takes %sor text with fields such as {{.Name}}, not \"%.60s\".", words.s,
+		text);
 }
 
 int form_line(const struct form *f, const void *row, struct str *out, struct err *e)

@@ -13,15 +13,15 @@
 #define FORM_CELL_MAX 512 /* bytes of a cell's text */
 
 struct form {
-	const char *text;   /* of --format */
-	const char *others; /* words that the command takes instead of fields: "table, json, or " */
-	bool no_table;      /* rows come one by one, or are documents */
+	const char *text;     /* of --format; NULL: the command's own form */
+	const char *words[3]; /* that name such a one instead of fields: table, json */
+	bool no_table;        /* rows come one by one, or are documents */
 	/* Append the field of that name; row NULL: only say whether there is one.  ERR_USAGE: there is none. */
 	int (*cell)(struct str *out, const char *name, bool json, const void *row, struct err *e);
 };
 
-/* ERR_USAGE: a field is unknown, or there is none at all: every line would be the same. */
-int form_check(const struct form *f, struct err *e);
+/* Take the text, which may be NULL.  ERR_USAGE: a field is unknown, or there is none at all: every line would be the same. */
+int form_read(struct form *f, const char *text, struct err *e);
 /* Append the line of a row, with its newline. */
 int form_line(const struct form *f, const void *row, struct str *out, struct err *e);
 /* Of all lines, one after the other: as a table where that was asked for.  On stdout. */

@@ -16,7 +16,6 @@
 #include <berth/text.h>
 #include <berth/when.h>
 
-#include "cli/form.h"
 #include "cli/look.h"
 
 #define DEPTH_MAX 64   /* beyond it lines are not indented further */
@@ -64,15 +63,6 @@ static void print_outside(FILE *to, const char *s, size_t n)
 			str_addc(&shown, '\n');
 	}
 	fwrite(shown.s, 1, shown.len, to);
-}
-
-/* --format, but for the words that name a form of the command itself. */
-static const char *own_form(const struct cli *c)
-{
-	const char *format = cli_value(c, "format");
-
-	return format && strcmp(format, "table") != 0 && strcmp(format, "json") != 0 ? format
-										     : NULL;
 }
 
 /* --- inspect --- */
@@ -208,20 +198,26 @@ static int add_own_inspection(
 	return rc;
 }
 
+static int read_inspect_form(const struct cli *c, struct form *ret, struct err *e)
+{
+	*ret = (struct form){.words = {"json"}, .no_table = true, .cell = add_member};
+	return form_read(ret, cli_value(c, "format"), e);
+}
+
 static int print_inspected(struct look *l, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
-	struct form form = {
-		.text = cli_value(l->c, "format"), .no_table = true, .cell = add_member};
-	bool own = form.text && strcmp(form.text, "json") != 0;
+	struct form form;
 
+	if (read_inspect_form(l->c, &form, e))
+		return -1;
 	for (int i = 0; i < l->c->argc; i++) {
 		struct event *ev = inspect_one(l, i, e);
 		int rc = 0;
 
 		if (!ev)
 			return -1;
-		if (own) {
+		if (form.text) {
 			rc = add_own_inspection(&form, ev, &text, e);
 		} else {
 			str_clear(&text);
@@ -234,7 +230,7 @@ static int print_inspected(struct look *l, struct err *e)
 		if (rc)
 			return -1;
 	}
-	if (own)
+	if (form.text)
 		print_outside(stdout, text.s, text.len);
 	else
 		puts("\n]");
@@ -299,14 +295,21 @@ static void print_own_processes(const struct form *form, const struct detail *d)
 	form_print(form, &lines);
 }
 
+static int read_top_form(const struct cli *c, struct form *ret, struct err *e)
+{
+	*ret = (struct form){.words = {"table"}, .cell = add_process_field};
+	return form_read(ret, cli_value(c, "format"), e);
+}
+
 static int print_processes(struct look *l, struct err *e)
 {
 	int64_t late = clock_mono_ns() + DETAIL_MS * INT64_C(1000000);
-	struct form form = {
-		.text = own_form(l->c), .others = "table, or ", .cell = add_process_field};
+	struct form form;
 	struct command *cmd;
 	char shown[128];
 
+	if (read_top_form(l->c, &form, e))
+		return -1;
 	if (!container_is_up(l->chosen[0]->state))
 		return err_set(e, ERR_FAILED, "%s has no process: it is not running.",
 			text_clean(shown, sizeof shown, l->chosen[0]->name));
@@ -371,16 +374,21 @@ static int add_event_field(
 	return form_text(out, text, json);
 }
 
+static int read_events_form(const struct cli *c, struct form *ret, struct err *e)
+{
+	*ret = (struct form){.words = {"json"}, .no_table = true, .cell = add_event_field};
+	return form_read(ret, cli_value(c, "format"), e);
+}
+
 static void print_engine_event(const struct look *l, const struct engine_event *v)
 {
 	char stamp[FORMAT_MAX], type[32], action[64], name[128], more[256];
-	struct form form = {.text = own_form(l->c), .no_table = true, .cell = add_event_field};
 	const char *format = cli_value(l->c, "format");
 	AUTO_STR struct str line = STR_INIT;
 	struct jsonw j;
 
-	if (form.text) {
-		form_line(&form, v, &line, NULL);
+	if (l->form.text) {
+		form_line(&l->form, v, &line, NULL);
 		fwrite(line.s, 1, line.len, stdout);
 		return;
 	}
@@ -452,6 +460,8 @@ static int print_events(struct look *l, struct err *e)
 	struct event *ev;
 	bool open = true, ended = false;
 
+	if (read_events_form(l->c, &l->form, e))
+		return -1;
 	for (size_t i = 0; i < l->early.n && open; i++) {
 		ended = !*l->early.event[i]->engine_event.action;
 		open = print_if_meant(l, &l->early.event[i]->engine_event);
@@ -476,24 +486,16 @@ int cli_look(const struct cli *c, const struct settings *s,
 
 int cli_inspect(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct form form = {.text = cli_value(c, "format"),
-		.others = "json, or ",
-		.no_table = true,
-		.cell = add_member};
+	struct form form;
 
-	if (form.text && strcmp(form.text, "json") != 0 && form_check(&form, e))
-		return -1;
-	return cli_look(c, s, print_inspected, e);
+	return read_inspect_form(c, &form, e) ? -1 : cli_look(c, s, print_inspected, e);
 }
 
 int cli_top(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct form form = {
-		.text = cli_value(c, "format"), .others = "table, or ", .cell = add_process_field};
+	struct form form;
 
-	if (form.text && strcmp(form.text, "table") != 0 && form_check(&form, e))
-		return -1;
-	return cli_look(c, s, print_processes, e);
+	return read_top_form(c, &form, e) ? -1 : cli_look(c, s, print_processes, e);
 }
 
 static int check_span(const struct cli *c, struct err *e)
@@ -509,13 +511,10 @@ static int check_span(const struct cli *c, struct err *e)
 
 int cli_events(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct form form = {.text = cli_value(c, "format"),
-		.others = "json, or ",
-		.no_table = true,
-		.cell = add_event_field};
+	struct form form;
 
 	if (cli_check_filters(c, event_filters, e) || check_span(c, e) ||
-		(form.text && strcmp(form.text, "json") != 0 && form_check(&form, e)))
+		read_events_form(c, &form, e))
 		return -1;
 	return cli_look(c, s, print_events, e);
 }

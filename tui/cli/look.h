@@ -4,6 +4,7 @@
 
 #include <berth/arena.h>
 
+#include "cli/form.h"
 #include "cli/run.h"
 
 struct look {
@@ -14,6 +15,7 @@ struct look {
 	const struct snapshot *s;
 	const struct container **chosen; /* those that are named */
 	struct cli_early early;          /* what the engine reported before they were known */
+	struct form form;                /* of --format, for events */
 };
 
 int cli_look(const struct cli *c, const struct settings *s,

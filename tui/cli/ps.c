@@ -488,15 +488,13 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 {
 	const char *format = cli_flag(c, "quiet") ? "{{.ID}}" : cli_value(c, "format");
 	bool json = cli_flag(c, "json") || (format && !strcmp(format, "json"));
-	struct form form = {.others = "table, json, or ", .cell = add_field};
+	struct form form = {.words = {"table", "json"}, .cell = add_field};
 	const struct snapshot *snapshot;
 	struct backend *b;
 	int rc;
 
-	if (format && (!strcmp(format, "table") || json))
-		format = NULL;
-	form.text = format;
-	if (cli_check_filters(c, cli_container_filters, e) || (format && form_check(&form, e)))
+	if (cli_check_filters(c, cli_container_filters, e) ||
+		form_read(&form, cli_flag(c, "json") ? NULL : format, e))
 		return -1;
 	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "ps", true, e)
 				     : cli_backend(c, "ps", NULL, true, e);
@@ -509,7 +507,7 @@ int cli_ps(const struct cli *c, const struct settings *s, struct err *e)
 		rc = -1;
 	else if (json)
 		rc = ps_print_json(c, snapshot);
-	else if (format)
+	else if (form.text)
 		rc = print_own_lines(c, snapshot, NULL, &form);
 	else
 		rc = print_table(c, snapshot, NULL, s->ascii == ASCII_YES);
@@ -557,16 +555,12 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct asked_for asked = {0};
 	bool once = cli_flag(c, "no-stream");
-	const char *format = cli_value(c, "format");
-	struct form form = {.others = "table, or ", .cell = add_field};
+	struct form form = {.words = {"table"}, .cell = add_field};
 	const struct snapshot *shot;
 	struct backend *b;
 	int rc;
 
-	if (format && !strcmp(format, "table"))
-		format = NULL;
-	form.text = format;
-	if (format && form_check(&form, e))
+	if (form_read(&form, cli_value(c, "format"), e))
 		return -1;
 	b = cli_flag(c, "all-hosts") ? cli_backend_hosts(c, s, "stats", once, e)
 				     : cli_backend(c, "stats", NULL, once, e);
@@ -579,8 +573,8 @@ int cli_stats(const struct cli *c, const struct settings *s, struct err *e)
 		/* A terminal is a page, anything else gets one table after the other. */
 		if (!once && cli_columns())
 			fputs("\033[H\033[J", stdout);
-		rc = format ? print_own_lines(c, shot, &asked, &form)
-			    : print_table(c, shot, &asked, s->ascii == ASCII_YES);
+		rc = form.text ? print_own_lines(c, shot, &asked, &form)
+			       : print_table(c, shot, &asked, s->ascii == ASCII_YES);
 		if (once || rc || !cli_pause(1000))
 			break;
 		snapshot_unref(shot);
