@@ -58,6 +58,7 @@ struct watch {
 	int64_t last_event_wall_ns;
 	int64_t told_wall_ns; /* of the last one of the stream before this one */
 	bool opened;          /* the event stream is */
+	bool events_done;     /* all of them up to until_ns came */
 	bool up;              /* hello succeeded and nothing failed since */
 	bool listing;         /* the first list of this connection was asked for */
 	bool list_again;      /* something happened that the list under way may not show */

@@ -384,6 +384,7 @@ static void end_of_events(struct site *at)
 {
 	struct event *up = event_new(EV_ENGINE);
 
+	first_list(at);
 	up->engine_event = (struct engine_event){at->b->until_ns, "", "", "", "", ""};
 	backend_up(at->b, up);
 }
@@ -394,13 +395,16 @@ static void on_events_end(void *ctx, const struct err *err)
 	struct err e = ERR_INIT;
 
 	at->watch.events = NULL;
-	if (at->b->stopping || !at->watch.up || (err && err->kind == ERR_CANCELLED))
+	if (at->b->stopping || (err && err->kind == ERR_CANCELLED))
 		return;
 	if (!err && at->b->until_ns && clock_wall_ms() * NS_PER_MS >= at->b->until_ns) {
-		first_list(at);
-		end_of_events(at);
+		at->watch.events_done = true;
+		if (at->watch.up)
+			end_of_events(at);
 		return;
 	}
+	if (!at->watch.up)
+		return;
 	err_set(&e, ERR_UNREACHABLE, "The engine at %s closed the connection.", at->state.endpoint);
 	lose_engine(at, err ? err : &e);
 }
@@ -530,9 +534,11 @@ static void on_engine_hello(void *ctx, const struct engine_info *info, const str
 	set_engine_problem(at, NULL);
 	watch_inspect(at);
 	publish_now(at->b);
-	if (!at->b->once && !w->events)
+	if (!at->b->once && !w->events && !w->events_done)
 		open_events(at);
-	if (at->b->once || w->opened)
+	if (w->events_done)
+		end_of_events(at);
+	else if (at->b->once || w->opened)
 		first_list(at);
 	else
 		timer_start(&w->opening, on_opening, OPENING_MS);
@@ -548,7 +554,7 @@ static void begin_hello(struct site *at)
 	if (strcmp(at->model.engine, at->prefix) == 0 && !at->listed)
 		w->early = engine_list(at->engine, on_early_list, at);
 	/* On its way meanwhile: the version is all that it waits for. */
-	if (!at->b->once && !w->events)
+	if (!at->b->once && !w->events && !w->events_done)
 		open_events(at);
 }
 

@@ -522,6 +522,12 @@ def events_until():
         for span in (["--until", "1h"], ["--since", "3h", "--until", "2h"]):
             done = berth("events", *span, fake=fake)
             assert (done.code, done.out, done.err) == (0, b"", b""), done.err
+        # They all came, the newest first, before the engine had said what it is.
+        fake.door("set", {"faults": [{"match": "GET .*/info", "do": "slow", "delay": 0.0005}]})
+        for back in (60, 120):
+            fake.door("event", {"Type": "network", "Action": f"create-{back}", "Actor": {"ID": "n"}, "timeNano": time.time_ns() - back * 10**9})
+        done = berth("events", "--since", "1h", "--until", "5s", "-f", "type=network", "--format", "{{.Action}}", fake=fake)
+        assert (done.code, done.out, done.err) == (0, b"create-60\ncreate-120\n", b""), done.out
         berth("events", "--since", "1h", "--until", "2h", fake=fake).fails_with(2, "--since is after --until")
         berth("events", "--until", "then", fake=fake).fails_with(2, "then")
 
