@@ -19,7 +19,7 @@ including its Docker engine, is removed when it ends, however it ends.
 
 A test is a program built from tests/LABEL/NAME.c or an executable tests/LABEL/NAME.{sh,py}. It passes with exit code 0;
 77 is a skip, the last line of its output the reason. A script that prints lines "ok NAME", "not ok NAME" or "skip NAME:
-REASON" is counted by those; lines "note TEXT" are shown. Tests get:
+REASON" is counted by those; lines "note TEXT" are shown. A script starts in TMPDIR, a program in BUILD. Tests get:
   SRC BUILD BERTH          source tree, build tree, the program in it
   VARIANT                  asan, tsan or release
   HOME TMPDIR XDG_*        directories of this test alone, short paths
@@ -533,7 +533,7 @@ class Run:
         if os.path.exists(log):
             os.unlink(log)
         limit = 7200 if self.options.soak else self.durations.limit(test)
-        cwd = SRC if test.is_script else build_of(test.variant)
+        cwd = f"{place}/t" if test.is_script else build_of(test.variant)  # never the tree: what a test leaves there is a source
         engine = self.engines.get() if test.label in WITH_ENGINE and self.all_engines else None
         outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number, engine), log, number, cwd)
         if engine:

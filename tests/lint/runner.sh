@@ -72,6 +72,10 @@ check "and is killed" bash -c '! pgrep -f "^sleep 471147$"'
 plant soon 'sleep 1 & exit 0'
 check "one that ends by itself within 2 s does not" run 0
 
+plant careless 'touch a-file'
+check "one that writes where it starts" run 0
+check "leaves nothing in the tree" [ ! -e tree/a-file ]
+
 hangs=()
 for name in a b c d e f g h i j k l; do
 	hangs+=("$name" 'sleep 1000')
