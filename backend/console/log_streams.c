@@ -18,6 +18,7 @@
 
 #define ANSWER_NS (10000 * 1000000LL) /* an engine that has not answered by then is silent */
 #define SILENT_NS (60000 * 1000000LL) /* likewise, in the middle of what it has */
+#define GONE_NS (5000 * 1000000LL)    /* likewise, of a container that was removed */
 #define RESTART_NS \
 	(2000 * 1000000LL) /* `docker restart` takes so long from the end to the new start */
 
@@ -45,6 +46,7 @@ struct source {
 	bool answered;           /* the engine, what was asked last */
 	bool ended;              /* nothing more will come */
 	bool slowed;             /* enough of it waits */
+	bool gone;               /* the container; what its stream still holds is to be read */
 	struct held *first, *last;
 	size_t held_bytes;
 	struct err why;
@@ -270,6 +272,32 @@ static void end_source(struct source *src, const struct err *why)
 	merge_held(src->sub);
 }
 
+static void end_unreadable(struct source *src, const char *sentence)
+{
+	struct err e = ERR_INIT;
+
+	err_set(&e, ERR_NOT_FOUND, "%s %s", src->name, sentence);
+	end_source(src, &e);
+}
+
+/* Its container was removed and its stream is at its end.  Where that was to be followed it has told all, as docker says. */
+static void end_gone(struct source *src)
+{
+	if (src->sub->until_ended && src->opened)
+		end_source(src, NULL);
+	else
+		end_unreadable(src, "was removed.");
+}
+
+/* The engine tells a removal over another connection, often before the last lines. */
+static void note_gone(struct source *src)
+{
+	src->gone = true;
+	src->heard_ns = backend_now(src->sub->b);
+	if (!src->call)
+		end_gone(src);
+}
+
 static void on_source_end(void *ctx, const struct err *err)
 {
 	struct source *src = ctx;
@@ -290,6 +318,8 @@ static void on_source_end(void *ctx, const struct err *err)
 	else if (!s->follow || (err && (s->until_ended || !is_passing(err))) ||
 		(s->until_ended && !src->alive))
 		end_source(src, err);
+	else if (src->gone)
+		end_gone(src);
 	/* Else it stopped, or the engine went away: logs_row or logs_pulse opens it again. */
 	end_subscription(s);
 }
@@ -400,7 +430,11 @@ static bool is_silent(const struct source *src, int64_t now)
 {
 	const struct subscription *s = src->sub;
 
-	if (!src->call || s->b->paused || src->slowed || (s->follow && !s->until_ended))
+	if (!src->call || s->b->paused || src->slowed)
+		return false;
+	if (src->gone && now - src->heard_ns > GONE_NS)
+		return true;
+	if (s->follow && !s->until_ended)
 		return false;
 	return now - src->heard_ns > (src->answered ? SILENT_NS : ANSWER_NS) &&
 		!(src->answered && s->follow);
@@ -412,7 +446,9 @@ static void pulse_source(struct source *src, int64_t now)
 	struct err e = ERR_INIT;
 	const struct row *r;
 
-	if (is_silent(src, now)) {
+	if (is_silent(src, now) && src->gone) {
+		end_gone(src);
+	} else if (is_silent(src, now)) {
 		err_set(&e, ERR_FAILED, "the engine does not answer when asked for the log of %s.",
 			src->name);
 		end_source(src, &e);
@@ -439,14 +475,6 @@ void logs_pulse(struct backend *b)
 	}
 }
 
-static void end_unreadable(struct source *src, const char *sentence)
-{
-	struct err e = ERR_INIT;
-
-	err_set(&e, ERR_NOT_FOUND, "%s %s", src->name, sentence);
-	end_source(src, &e);
-}
-
 void logs_gone(struct site *at, const char *id)
 {
 	struct subscription *s = at->b->logs, *next;
@@ -456,7 +484,7 @@ void logs_gone(struct site *at, const char *id)
 		for (size_t i = 0; i < s->n; i++)
 			if (s->source[i].at == at && !s->source[i].ended &&
 				strcmp(s->source[i].id, id) == 0)
-				end_unreadable(&s->source[i], "was removed.");
+				note_gone(&s->source[i]);
 		end_subscription(s);
 	}
 }
@@ -472,7 +500,7 @@ void logs_listed(struct site *at)
 
 			if (src->at == at && !src->ended && !src->call &&
 				!model_find(&at->model, src->id))
-				end_unreadable(src, "was removed.");
+				note_gone(src);
 		}
 		end_subscription(s);
 	}

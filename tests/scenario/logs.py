@@ -155,6 +155,33 @@ def following_ends_when_it_ends_or_is_removed():
 
 
 @case_of_patience
+def following_ends_when_it_ends_or_is_removed():
+    with Fake(containers=[box(line("one", 1))]) as fake:
+        run = Followed(fake, "web")
+        run.has(b"one")
+        fake.door("log", {"name": "web", "lines": [line("two", 2)], "state": "exited"})
+        assert run.ends() == (b"one\ntwo\n", b""), run.out
+        fake.door("log", {"name": "web", "state": "running"})
+        run = Followed(fake, "web")
+        run.has(b"two")
+        assert berth("rm", "-f", "--yes", "--foreign", "web", fake=fake).code == 0
+        assert run.ends() == (b"one\ntwo\n", b""), run.out
+
+
+@case
+def nothing_is_measured_for_logs_or_events():
+    with Fake(containers=[box(line("one", 1)), box(name="other")]) as fake:
+        for words in (["logs", "web"], ["events", "--until", "0s"]):
+            assert berth(*words, fake=fake).code == 0, words
+        run = Followed(fake, "web")
+        run.has(b"one")
+        wait_for(lambda: sum("/json?" in r for r in fake.requests()) > 2, "it does not look at its container")
+        fake.door("log", {"name": "web", "state": "exited"})
+        run.ends()
+        assert not [r for r in fake.requests() if "/stats" in r], fake.requests()
+
+
+@case_of_patience
 def runs_are_followed_each_line_once():
     # The clock steps back an hour before the third run and within the fourth; engines choose in both ways.
     for since in ("all after", "each"):
@@ -193,6 +220,20 @@ def the_console_loses_no_short_run():
         assert run.returncode == 0, (out, err)
         text = out.decode()
         assert [text.count(x) for x in ("first", "last", "short run", "stepped back")] == [1, 1, 1, 1], text
+
+
+@case_of_patience
+def the_console_reads_a_removed_one_to_its_end():
+    with Fake(containers=[box(line("one", 1))]) as fake, tempfile.NamedTemporaryFile("w", suffix=".script") as script:
+        script.write("size 100 20\nwait web\nkey / w e b Enter l\nwait one\nwait two\nwait web was removed\n")
+        script.flush()
+        run = subprocess.Popen([BERTH, "-H", fake.url, "--script", script.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: any("/logs" in r for r in fake.requests()), "the log is not opened")
+        fake.door("emit", {"name": "web", "action": "destroy"})
+        assert berth("ps", "-a", fake=fake).code == 0  # meanwhile the console has been told
+        fake.door("log", {"name": "web", "lines": [line("two", 2)], "state": "exited"})
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, (out, err)
 
 
 @case_of_patience
