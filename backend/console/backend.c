@@ -332,6 +332,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 
 	b->listener = &listener;
 	b->once = o->once;
+	b->unmeasured = o->unmeasured;
 	b->since_ns = o->since_ns;
 	b->until_ns = o->until_ns;
 	b->labels = o->labels;

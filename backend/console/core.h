@@ -176,7 +176,7 @@ struct backend {
 	struct site *site, *home;
 	size_t nsites, nclosed; /* nclosed: stopping: whose last handle is gone */
 	bool many; /* several are shown, be they one: each by its name, and none is waited for */
-	bool once, stopping, paused;
+	bool once, unmeasured, stopping, paused;
 	int64_t since_ns; /* of events; 0: what the console shows */
 	int64_t until_ns; /* likewise; 0: open */
 	bool labels;

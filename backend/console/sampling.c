@@ -222,7 +222,7 @@ static void on_young(uv_timer_t *t)
 
 void stats_row(struct site *at, struct row *r)
 {
-	if (!row_runs(r))
+	if (!row_runs(r) || at->b->unmeasured)
 		return;
 	sweep_attach(&at->sweep, &at->model, r);
 	if (r->cgroup.open) {
@@ -270,7 +270,8 @@ void stats_start(struct backend *b)
 {
 	host_read(&b->host, NULL, &b->host_stats);
 	host_read_self(&b->host, &b->self_stats);
-	stats_rate(b, b->hz);
+	if (!b->unmeasured)
+		stats_rate(b, b->hz);
 }
 
 void stats_stop(struct backend *b)

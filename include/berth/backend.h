@@ -44,6 +44,7 @@ struct backend_options {
 	int64_t since_ns; /* report events from then on, Unix time; 0: those of the last ten minutes */
 	int64_t until_ns; /* then an EV_ENGINE without an action ends them; 0: open */
 	bool once;        /* for command lines: no retry, the first failure is final */
+	bool unmeasured;  /* no container's use is read (snapshot's stats) */
 	bool agents;      /* with once: agents are looked at, too (snapshot.agents_done) */
 	const struct policy *policy; /* copied; NULL: nothing is protected */
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */

@@ -154,20 +154,6 @@ def following_ends_when_it_ends_or_is_removed():
         assert run.ends() == (b"one\ntwo\n", b""), run.out
 
 
-@case_of_patience
-def following_ends_when_it_ends_or_is_removed():
-    with Fake(containers=[box(line("one", 1))]) as fake:
-        run = Followed(fake, "web")
-        run.has(b"one")
-        fake.door("log", {"name": "web", "lines": [line("two", 2)], "state": "exited"})
-        assert run.ends() == (b"one\ntwo\n", b""), run.out
-        fake.door("log", {"name": "web", "state": "running"})
-        run = Followed(fake, "web")
-        run.has(b"two")
-        assert berth("rm", "-f", "--yes", "--foreign", "web", fake=fake).code == 0
-        assert run.ends() == (b"one\ntwo\n", b""), run.out
-
-
 @case
 def nothing_is_measured_for_logs_or_events():
     with Fake(containers=[box(line("one", 1)), box(name="other")]) as fake:
