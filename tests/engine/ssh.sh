@@ -78,7 +78,8 @@ sshd_stop
 wait_for 60 tried_again
 sshd_start "$TMPDIR/keys"
 wait "$console"
-check 'a console whose sshd goes and comes back' test $? = 0
+status=$?
+check 'a console whose sshd goes and comes back' bash -c "cat seen; exit $status"
 check 'says what is the matter' grep -q 'engine lost' seen
 
 # Another machine in its place.
