@@ -279,6 +279,12 @@ static int rate_refused(const struct bringing *b, struct err *e)
 		b->def->id);
 }
 
+/* The word of an engine elsewhere for a process of this machine is not taken: it could be another container's. */
+static bool is_rate_settable(const struct bringing *b, pid_t init, const char *id)
+{
+	return b->h->at.endpoint.transport == TRANSPORT_UNIX && tree_is_here(init, id);
+}
+
 /* Before anything runs in it; and again for one that is up, for a restart loses it. */
 static int limit_rate(struct bringing *b, const char *id, struct err *e)
 {
@@ -288,7 +294,7 @@ static int limit_rate(struct bringing *b, const char *id, struct err *e)
 		return 0;
 	if (host_look(b->h, id, &x, e) < 0)
 		return -1;
-	if (!tree_is_here(x.pid, id))
+	if (!is_rate_settable(b, x.pid, id))
 		return rate_refused(b, e);
 	return rate_set(x.pid, b->spec.net_rate, e);
 }
@@ -403,7 +409,7 @@ static int clear_name(struct bringing *b, const char *hash, struct agent_up *ret
 		}
 	}
 	/* It would be refused when the old one is gone. */
-	if (b->spec.net_rate && x.running && !tree_is_here(x.pid, x.id))
+	if (b->spec.net_rate && x.running && !is_rate_settable(b, x.pid, x.id))
 		return rate_refused(b, e);
 	ret->replaced = true;
 	return replace_container(b, &x, e);

@@ -105,6 +105,10 @@ else
 	check 'a rate limit that the kernel cannot keep is refused' bash -c \
 		'! "$BERTH" up rate.yaml 2>err; grep -q "never ignores a" err'
 fi
+far=$(engine_tcp "$BERTH_TEST_ENGINE_DIR") || exit 1
+check 'one of an engine reached over a network is refused' bash -c \
+	"! \"\$BERTH\" -H $far up rate.yaml 2>err && grep -q 'its engine is not on this machine' err"
+"$BERTH" down rate.yaml >/dev/null
 cat >stranger.yaml <<YAML
 agents:
   $a: {image: "box:1", workspace: ./wa, network: {internal: team}}
