@@ -109,6 +109,14 @@ size_t agents_sessions(struct agent_session *out, size_t max)
 	return n;
 }
 
+int agents_runs(struct agents_host *h, const char *container, struct err *e)
+{
+	struct existing x;
+	int found = host_look(h, container, &x, e);
+
+	return found > 0 ? x.running && x.ours : found;
+}
+
 const char *agents_engine(const struct agents_host *h)
 {
 	return h->at.info.id;

@@ -115,6 +115,8 @@ struct agent_session {
 	char file[512];   /* the team file it was brought up from, links resolved */
 };
 size_t agents_sessions(struct agent_session *out, size_t max);
+/* Whether that container runs there and is one of berth's: 1, 0, or -1 when the engine does not say. */
+int agents_runs(struct agents_host *h, const char *container, struct err *e);
 const char *agents_engine(const struct agents_host *h); /* the id of its engine */
 
 /* -- commands ------------------------------------------------------------------------------------ */

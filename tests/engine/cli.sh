@@ -58,6 +58,10 @@ chmod 644 team.yaml
 "$BERTH" up team.yaml >/dev/null || exit 1
 patient=(timeout --foreground 60 "$BERTH")
 
+fails() {
+	! "$@"
+}
+
 left() { # ARGUMENTS...: exec them; the reader takes one line and leaves
 	local codes
 	"${patient[@]}" exec "$@" 2>err | head -n 1 >line
@@ -103,5 +107,19 @@ check 'one digit of an id is no container to exec' chance
 six=$(docker inspect -f '{{.Id}}' "cli-$$-run" | cut -c1-6)
 check 'six are' "$BERTH" exec "$six" -- true
 check 'nor one to read the statistics of' bash -c "! \"\$BERTH\" stats --no-stream $digit | grep -q $agent"
+
+# An agent that is taken out of its file runs on, and `up` says so.
+cp team.yaml whole.yaml
+check 'nothing is said of what the file has' bash -c '"$BERTH" up team.yaml 2>&1 >/dev/null | { ! grep "still runs"; }'
+sed '/image: "box:1", workspace/d; s/^agents:/agents: {}/' whole.yaml >team.yaml
+left_out() {
+	"$BERTH" up team.yaml >/dev/null 2>err
+	cat err
+	grep -qx "berth: berth-$agent still runs, but this file no longer has its agent: .berth rm -f berth-$agent. removes it." err
+}
+check 'an agent that its file has no more' left_out
+check 'is removed as that says' "$BERTH" rm --yes -f "berth-$agent"
+check 'and no longer spoken of' fails left_out
+cp whole.yaml team.yaml
 "$BERTH" down team.yaml >/dev/null
 exit $bad

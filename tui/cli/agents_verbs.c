@@ -128,10 +128,8 @@ static void print_prepared(void *ctx, const char *agent, const char *line)
 	fprintf(stderr, "%s: %s\n", agent, line);
 }
 
-/* Each thread has an engine of its own; what fails for one agent does not stop the others. */
-static void *work_on_agents(void *ctx)
+static struct agents_host *open_host(const struct crew *crew, struct err *e)
 {
-	struct crew *crew = ctx;
 	const struct agents_options o = {.host = cli_value(crew->c, "host"),
 		.context = cli_value(crew->c, "context"),
 		.program = crew->program,
@@ -145,12 +143,20 @@ static void *work_on_agents(void *ctx)
 		.replace = crew->replace,
 		.stop = is_interrupted,
 		.say = cli_flag(crew->c, "json") ? NULL : print_prepared};
+
+	return agents_open(&o, e);
+}
+
+/* Each thread has an engine of its own; what fails for one agent does not stop the others. */
+static void *work_on_agents(void *ctx)
+{
+	struct crew *crew = ctx;
 	struct agents_host *h = NULL;
 	struct work *w;
 
 	while ((w = take_work(crew))) {
 		if (!h && !interrupted)
-			h = agents_open(&o, &w->err);
+			h = open_host(crew, &w->err);
 		if (interrupted)
 			w->failed =
 				err_set(&w->err, ERR_CANCELLED, "%s was left unchanged: cancelled.",
@@ -308,6 +314,49 @@ static bool has_kept(const struct crew *crew)
 	return false;
 }
 
+/* Where a file is, also one that is gone: its folder's real path and its name. */
+static void find_file(const char *file, char out[PATH_MAX])
+{
+	AUTO_FREE char *a = xstrdup(file), *b = xstrdup(file), *folder = NULL;
+
+	if (realpath(file, out))
+		return;
+	folder = realpath(dirname(a), NULL);
+	snprintf(out, PATH_MAX, "%s/%s", folder ? folder : "", basename(b));
+}
+
+static bool is_named(const struct team *team, const char *container)
+{
+	for (size_t i = 0; i < team->nagents; i++)
+		if (!strcmp(team->agents[i].container, container))
+			return true;
+	return false;
+}
+
+/* Agents that the file had when they were brought up run on when they are taken out of it. */
+static void tell_left_out(const struct crew *crew)
+{
+	static struct agent_session all[SESSIONS_MAX];
+	size_t n = agents_sessions(all, SESSIONS_MAX);
+	struct agents_host *h = NULL;
+	char real[PATH_MAX];
+
+	find_file(crew->c->argv[0], real);
+	for (size_t i = 0; i < n && !interrupted; i++) {
+		if (strncmp(all[i].file, real, sizeof all->file - 1) != 0 ||
+			is_named(crew->team, all[i].container))
+			continue;
+		h = h ? h : open_host(crew, NULL);
+		if (!h || strcmp(all[i].engine, agents_engine(h)) != 0)
+			continue;
+		if (agents_runs(h, all[i].container, NULL) > 0)
+			fprintf(stderr,
+				"berth: %s still runs, but this file no longer has its agent: `berth rm -f %s` removes it.\n",
+				all[i].container, all[i].container);
+	}
+	agents_close(h);
+}
+
 int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 {
 	char *cwd = getcwd(NULL, 0);
@@ -358,23 +407,13 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	}
 	if (!crew.n && !cli_flag(c, "json"))
 		printf("%s: no agent needs a container\n", c->argv[0]);
+	tell_left_out(&crew);
 	rc = tell_failures(&crew);
 	rc = rc ? rc : cli_finish();
 	free(crew.work);
 	arena_release(&mem);
 	team_release(&team);
 	return rc;
-}
-
-/* Where a file is, also one that is gone: its folder's real path and its name. */
-static void find_file(const char *file, char out[PATH_MAX])
-{
-	AUTO_FREE char *a = xstrdup(file), *b = xstrdup(file), *folder = NULL;
-
-	if (realpath(file, out))
-		return;
-	folder = realpath(dirname(a), NULL);
-	snprintf(out, PATH_MAX, "%s/%s", folder ? folder : "", basename(b));
 }
 
 static void add_down(struct crew *crew, const char *container, const char *engine)
