@@ -435,10 +435,13 @@ def events_of_one():
 def events_since():
     with Fake(containers=[{"id": "a" * 64, "name": "a"}]) as fake:
         berth("events", "--since", "soon", fake=fake).fails_with(2, "soon")
-        run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--since", "2020-01-02T03:04:05Z"], stdout=subprocess.DEVNULL)
+        run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--since", "2020-01-02T03:04:05Z"], stdout=subprocess.PIPE)
         wait_for(lambda: any("/events?since=1577934245." in r for r in fake.requests()), "it does not ask for them")
+        fake.door("emit", {"name": "a", "action": "start"})
+        assert b"start" in run.stdout.readline()  # from now on it hears the signal
         run.terminate()
         assert run.wait(20) == 0
+        run.stdout.close()
 
 
 @case
