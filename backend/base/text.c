@@ -53,6 +53,18 @@ size_t utf8_next(const char *s, size_t n, uint32_t *cp)
 	return len;
 }
 
+bool utf8_valid(const char *s, size_t n)
+{
+	uint32_t cp;
+
+	for (size_t i = 0, used; i < n; i += used) {
+		used = utf8_next(s + i, n - i, &cp);
+		if (cp == TEXT_BAD && used == 1)
+			return false;
+	}
+	return true;
+}
+
 size_t utf8_whole(const char *s, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back <= n; back++) {

@@ -176,6 +176,12 @@ static void put_content(struct call *c, struct jsonw *j, const struct err *err)
 		jsonw_text(j, "type", "text");
 		jsonw_raw(j, "text", quoted.s);
 		jsonw_end(j);
+		if (c->note && !err) {
+			jsonw_object(j, NULL);
+			jsonw_text(j, "type", "text");
+			jsonw_text(j, "text", c->note);
+			jsonw_end(j);
+		}
 	} else {
 		jsonw_raw(j, NULL, c->extra.s);
 	}

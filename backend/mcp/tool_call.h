@@ -116,7 +116,8 @@ struct call {
 	struct arena mem;
 	struct str text;  /* plain: what it answers */
 	struct jsonw out; /* json: the open object */
-	struct str extra; /* further content blocks: JSON, with commas in front */
+	struct str extra; /* a content block in place of the text's: JSON */
+	const char *note; /* a sentence in a block of its own behind the text; NULL: none */
 };
 
 /* Arguments; what is not given is NULL, false or `otherwise`. */

@@ -109,6 +109,10 @@ void put_left_out(
 	jsonw_uint(&c->out, "gave_up_lines", gave_up);
 }
 
+/* JSON has no other way to show them: who writes the text back changes these bytes. */
+#define NOT_UTF8 \
+	"Some bytes here are not UTF-8; each is shown as U+FFFD. read_media_file returns the file's bytes."
+
 /* -- read ------------------------------------------------------------------------------------------ */
 
 int tool_read_text(struct call *c, struct err *e)
@@ -153,6 +157,8 @@ int tool_read_text(struct call *c, struct err *e)
 		rc = check_is_text(&got->items[0], p.path, e);
 	if (!rc && head && tail) {
 		str_add(&c->text, got->items[0].bytes, got->items[0].len);
+		if (!utf8_valid(got->items[0].bytes, got->items[0].len))
+			c->note = NOT_UTF8;
 		reads_note(c->server->read, p.path);
 	}
 	files_reading_free(got);
@@ -308,6 +314,9 @@ static void put_asked(struct call *c, const char *path, const struct asked *a, b
 		a->got->clipped
 			? "\n(cut at 8 MiB: continue with read_text_file, offset and length)\n"
 			: "\n");
+	if (!utf8_valid(a->got->bytes,
+		    a->got->clipped ? utf8_whole(a->got->bytes, a->got->len) : a->got->len))
+		str_adds(&c->text, "(" NOT_UTF8 ")\n");
 	if (!a->got->clipped)
 		reads_note(c->server->read, a->path);
 }

@@ -23,6 +23,7 @@ void text_init(void);
 /* Decode one code point of s[0..n), n >= 1.  Returns bytes used (>= 1); *cp is TEXT_BAD for a byte
  * that is not valid UTF-8 (overlong forms and surrogates included). */
 size_t utf8_next(const char *s, size_t n, uint32_t *cp);
+bool utf8_valid(const char *s, size_t n);
 size_t utf8_put(uint32_t cp, char out[4]);  /* returns bytes written */
 size_t utf8_whole(const char *s, size_t n); /* n, less the beginning of a character at the end */
 

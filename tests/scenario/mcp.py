@@ -143,6 +143,13 @@ def _():
         assert "not a text file" in c.fails("read_text_file", path="b.bin")
         block = c.call("read_media_file", path="b.bin")
         assert block["resource"]["blob"] == "AAE=" and block["resource"]["uri"] == f"file://{WS}/b.bin", block
+        with open(put("latin", ""), "wb") as f:
+            f.write(b"caf\xe9\n")
+        got = c.ask("tools/call", name="read_text_file", arguments={"path": "latin"})["result"]["content"]
+        assert got[0]["text"] == "caf\ufffd\n" and "not UTF-8" in got[1]["text"], got
+        assert len(c.ask("tools/call", name="read_text_file", arguments={"path": "a.txt"})["result"]["content"]) == 1
+        got = c.call("read_multiple_files", paths=["latin", "a.txt"])
+        assert got.count("not UTF-8") == 1 and got.index("not UTF-8") < got.index("a.txt:"), got
         put("p.png", "x")
         assert c.call("read_media_file", path="p.png") == {"type": "image", "data": "eA==", "mimeType": "image/png"}
         got = c.call("read_multiple_files", paths=["a.txt", "none", f"{DOCS}/guide", "/etc/passwd"])
