@@ -75,6 +75,9 @@ check 'an absolute path below a root' says 4 '*absolute path*' "$BERTH" files re
 check 'an absolute path without one' says 0 "$(cat root/a)" "$BERTH" files read "$PWD/root/a"
 ln -s "$PWD/root" elsewhere
 check 'one that is not there is called as it was given' says 1 'berth: cannot read /nosuch/x: *' "$BERTH" files read /nosuch/x
+mkfifo a-pipe
+check 'what is searched is a file or a directory' says 1 'berth: cannot scan a-pipe: it, or what its path leads through, is not a directory' \
+	"$BERTH" files search x a-pipe
 check 'and one that is no file' says 4 'berth: cannot read /usr/lib: it is a directory*' "$BERTH" files read /usr/lib
 check 'links on its way are followed' says 0 "$(cat root/a)" "$BERTH" files read "$PWD/elsewhere/a"
 rm elsewhere

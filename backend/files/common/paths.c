@@ -51,6 +51,11 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 		err_set(e, ERR_REFUSED, "cannot %s %s: a file system is mounted there", verb,
 			shown);
 		break;
+	case ENOTDIR:
+		err_set(e, ERR_SYS,
+			"cannot %s %s: it, or what its path leads through, is not a directory",
+			verb, shown);
+		break;
 	default: return err_sys(e, errnum, "cannot %s %s", verb, shown);
 	}
 	e->sys = errnum;
