@@ -1,11 +1,9 @@
 /* copy.c - copies a tree; the thread that lists a directory also copies its files. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <berth/file.h>
@@ -15,14 +13,11 @@
 
 #include "files/common/attrs.h"
 #include "files/common/paths.h"
+#include "files/copy_content.h"
 #include "files/files.h"
 #include "files/stage/later.h"
 #include "files/stage/staging.h"
 #include "files/walk/walk.h"
-
-#define SMALL (128u << 10) /* read and written in one piece */
-#define BLOCK 4096         /* of most file systems */
-#define STEP (8u << 20)    /* copied by the kernel between two looks at cancellation */
 
 /* A file, link or pipe with several names: the first copy, and the names still to be given to it. */
 struct linked {
@@ -80,7 +75,7 @@ static void begin_copy(struct walk_worker *me)
 {
 	struct worker *w = xcalloc(1, sizeof *w);
 
-	w->buf = xmalloc(SMALL);
+	w->buf = xmalloc(CONTENT_BUF);
 	w->to_dir = -1;
 	str_init(&w->attrs);
 	me->data = w;
@@ -116,98 +111,6 @@ static void end_copy(struct walk_worker *me)
 }
 
 /* --- one file --- */
-
-/* [from, to) of the source, or to its end where that is nearer. */
-static int copy_range(struct copying *x, struct worker *w, int in, int out, off_t from, off_t to)
-{
-	bool kernel = to - from > (off_t)SMALL;
-
-	while (from < to) {
-		size_t want = (size_t)(to - from);
-		off_t at_in = from, at_out = from;
-		ssize_t n = -1;
-
-		if (op_stopped(&x->op)) {
-			errno = ECANCELED;
-			return -1;
-		}
-		if (kernel)
-			n = copy_file_range(in, &at_in, out, &at_out, want < STEP ? want : STEP, 0);
-		if (kernel && n <= 0) {
-			/* Other file systems, /proc (0 bytes), old kernels: by hand. */
-			kernel = false;
-			continue;
-		}
-		if (!kernel) {
-			n = pread(in, w->buf, want < SMALL ? want : SMALL, from);
-			if (n < 0 && errno == EINTR)
-				continue;
-			if (n > 0 && pwrite(out, w->buf, (size_t)n, from) != n)
-				n = -1;
-		}
-		if (n < 0)
-			return -1;
-		if (n == 0)
-			return 0; /* it shrank */
-		from += n;
-		job_add(x->op.job, 0, (uint64_t)n, 0);
-		if (x->walk.private)
-			walk_show_late(&x->walk);
-	}
-	return 0;
-}
-
-/* Only where there are data, so that holes stay holes; what has grown since is not copied. */
-static int copy_sparse(struct copying *x, struct worker *w, int in, int out, off_t size)
-{
-	off_t at = 0;
-
-	while (at < size) {
-		off_t data = lseek(in, at, SEEK_DATA), hole = size;
-
-		if ((data < 0 && errno == ENXIO) || data >= size)
-			break; /* only a hole is left */
-		if (data < 0)
-			data = at; /* not known: reading the rest tells what is wrong */
-		else if ((hole = lseek(in, data, SEEK_HOLE)) < 0 || hole > size)
-			hole = size;
-		job_add(x->op.job, 0, (uint64_t)(data - at), 0);
-		if (copy_range(x, w, in, out, data, hole) < 0)
-			return -1;
-		at = hole;
-	}
-	if (at < size)
-		job_add(x->op.job, 0, (uint64_t)(size - at), 0);
-	return ftruncate(out, size);
-}
-
-static int copy_content(struct copying *x, struct worker *w, int in, int out, const struct stat *st)
-{
-	off_t size = st->st_size;
-	/* Of less than a block nothing can be left out; some file systems count no blocks of these. */
-	bool holes = size > BLOCK && st->st_blocks * 512 < size;
-
-	if (size <= (off_t)SMALL && size > 0 && !holes) {
-		ssize_t n = read(in, w->buf, (size_t)size);
-
-		if (n < 0 || file_write(out, w->buf, (size_t)n) < 0)
-			return -1;
-		job_add(x->op.job, 0, (uint64_t)n, 0);
-		return 0;
-	}
-	if (!atomic_load(&x->no_reflink)) {
-		if (ioctl(out, FICLONE, in) == 0) {
-			w->t.reflinked++;
-			job_add(x->op.job, 0, (uint64_t)size, 0);
-			return 0;
-		}
-		atomic_store(&x->no_reflink, true);
-	}
-	if (holes)
-		return copy_sparse(x, w, in, out, size);
-	/* A size of 0 may be a lie (/proc): read until nothing comes.  Else whoever writes on does not keep us. */
-	return copy_range(x, w, in, out, 0, size ? size : INT64_MAX);
-}
 
 /* Owner, attributes, mode, in this order: each may take away some of those before it. */
 static int give_dress(const struct copying *x, struct attributed out, const struct str *attrs,
@@ -246,7 +149,6 @@ static int copy_metadata(
 		: 0;
 }
 
-/* What is there already: 1 leave it, 0 replace it, -1 do neither. */
 /* One that may not be changed; errno says so. */
 static bool is_read_only(const struct copying *x, const struct stat *there)
 {
@@ -256,6 +158,14 @@ static bool is_read_only(const struct copying *x, const struct stat *there)
 	return true;
 }
 
+/* A link is replaced itself, never what it points to; a directory never. */
+static bool is_replaceable(const struct copying *x, const struct stat *there)
+{
+	return S_ISREG(there->st_mode) ||
+		(x->o->overwrite && (S_ISLNK(there->st_mode) || S_ISFIFO(there->st_mode)));
+}
+
+/* What is there already: 1 leave it, 0 replace it, -1 do neither. */
 static int judge_existing(struct copying *x, int dir, const char *name, const struct stat *src)
 {
 	struct stat st;
@@ -267,7 +177,7 @@ static int judge_existing(struct copying *x, int dir, const char *name, const st
 		st.st_mtim.tv_nsec == src->st_mtim.tv_nsec)
 		return 1;
 	/* What a copy that was killed left has another time; so it may be replaced. */
-	if ((x->o->overwrite || x->o->resume) && S_ISREG(st.st_mode))
+	if ((x->o->overwrite || x->o->resume) && is_replaceable(x, &st))
 		return 0;
 	errno = EEXIST;
 	return -1;
@@ -279,6 +189,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 {
 	char temporary[64];
 	const char *as = name;
+	const struct content content = {&x->op, &x->walk, w->buf, &x->no_reflink, &w->t};
 	int saved, how;
 	AUTO_CLOSE int out =
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -298,7 +209,7 @@ static int copy_open(struct copying *x, struct worker *w, int in, const struct s
 	}
 	if (out < 0)
 		return -1;
-	if (copy_content(x, w, in, out, st) == 0 && copy_metadata(x, w, in, out, st) == 0 &&
+	if (content_copy(&content, in, out, st) == 0 && copy_metadata(x, w, in, out, st) == 0 &&
 		close(steal_fd(&out)) == 0 && (as == name || renameat(dir, as, dir, name) == 0)) {
 		w->t.files++;
 		sum_add(&w->t.bytes, (uint64_t)st->st_size);
@@ -453,8 +364,13 @@ static int copy_pipe(struct copying *x, struct worker *w, const struct stat *st,
 			return -1;
 		if (S_ISFIFO(there.st_mode))
 			return 0;
-		errno = EEXIST;
-		return -1;
+		if (!x->o->overwrite || !is_replaceable(x, &there)) {
+			errno = EEXIST;
+			return -1;
+		}
+		if (is_read_only(x, &there) || unlinkat(to_dir, to_name, 0) < 0 ||
+			mkfifoat(to_dir, to_name, 0600) < 0)
+			return -1;
 	}
 	AUTO_CLOSE int in = openat(from_dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	AUTO_CLOSE int out = openat(to_dir, to_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -676,11 +592,11 @@ static int link_to(struct copying *x, int a, const char *leaf_a, int b, const ch
 		return 0;
 	if (errno != EEXIST || !(x->o->overwrite || x->o->resume) ||
 		fstatat(a, leaf_a, &first, AT_SYMLINK_NOFOLLOW) < 0 ||
-		fstatat(b, leaf_b, &there, AT_SYMLINK_NOFOLLOW) < 0)
+		fstatat(b, leaf_b, &there, AT_SYMLINK_NOFOLLOW) < 0 || is_read_only(x, &there))
 		return -1;
 	if (path_is_same(&first, &there))
 		return 0;
-	if (!S_ISREG(there.st_mode) && (there.st_mode & S_IFMT) != (first.st_mode & S_IFMT)) {
+	if (!is_replaceable(x, &there) && (there.st_mode & S_IFMT) != (first.st_mode & S_IFMT)) {
 		errno = EEXIST;
 		return -1;
 	}
@@ -720,7 +636,7 @@ static void make_links(struct copying *x)
 static int copy_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
 	int to_dir, const char *to_leaf, const char *from, struct err *e)
 {
-	struct worker w = {.buf = xmalloc(SMALL),
+	struct worker w = {.buf = xmalloc(CONTENT_BUF),
 		.to_dir = -1,
 		.inherits = attrs_are_inherited((struct attributed){.fd = to_dir, .by_path = true}),
 		.attrs = STR_INIT};

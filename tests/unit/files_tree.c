@@ -187,10 +187,18 @@ static void test_copy_names(void **state)
 		tree_mkdirs("root/names");
 		assert_int_equal(symlink("x", tree_path("root/names/a")), 0);
 		assert_int_equal(symlink("x", tree_path("root/names/b")), 0);
-		assert_int_equal(copy_tree("two", "names", o, &t), ERR_CONFLICT);
-		assert_int_equal(t.errors, 2);
-		assert_int_equal(readlink(tree_path("root/names/a"), (char[9]){0}, 9), 1);
-		assert_int_equal(readlink(tree_path("root/names/b"), (char[9]){0}, 9), 1);
+		if (o->overwrite) { /* the links, not what they point to */
+			tree_text("root/names/x", "pointed to");
+			assert_int_equal(copy_tree("two", "names", o, &t), ERR_NONE);
+			assert_true(tree_has("root/names/a", "new") &&
+				tree_has("root/names/x", "pointed to"));
+			assert_int_equal(inode_of("root/names/a"), inode_of("root/names/b"));
+		} else {
+			assert_int_equal(copy_tree("two", "names", o, &t), ERR_CONFLICT);
+			assert_int_equal(t.errors, 2);
+			assert_int_equal(readlink(tree_path("root/names/a"), (char[9]){0}, 9), 1);
+			assert_int_equal(readlink(tree_path("root/names/b"), (char[9]){0}, 9), 1);
+		}
 		assert_int_equal(delete_tree("names", true), ERR_NONE);
 	}
 	assert_int_equal(delete_tree("two", true), ERR_NONE);
@@ -352,15 +360,17 @@ static void test_copy_special(void **state)
 	assert_int_equal(copy_tree("special/socket", "socket", &o, &t), ERR_REFUSED);
 	o.resume = true;
 	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
-	/* What stands in its place stays. */
+	/* What stands in its place stays, unless it is to be replaced. */
 	assert_int_equal(unlink(tree_path("root/special2/fifo")), 0);
 	tree_text("root/special2/fifo", "mine");
-	o.overwrite = true;
 	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_CONFLICT);
 	assert_true(tree_has("root/special2/fifo", "mine"));
+	o.overwrite = true;
+	assert_int_equal(copy_tree("special", "special2", &o, &t), ERR_NONE);
+	assert_int_equal(lstat(tree_path("root/special2/fifo"), &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
 }
 
-/* Where no link is yet: a file is replaced where that was asked for, and else said to be there. */
 /* Exactly these attributes, in any order. */
 static void assert_attrs(const char *name, const char *const *want, size_t n)
 {
@@ -557,6 +567,7 @@ static void test_copy_modes(void **state)
 	}
 }
 
+/* Where no link is yet: a file is replaced where that was asked for, and else said to be there. */
 static void test_copy_link_over(void **state)
 {
 	struct files_copy_options o = {.resume = true};
@@ -574,6 +585,17 @@ static void test_copy_link_over(void **state)
 	assert_int_equal(readlink(tree_path("root/a_file"), to, sizeof to - 1), 4);
 	assert_string_equal(to, "fine");
 	assert_int_not_equal(copy_tree("a_link", "a_dir", &o, &t), ERR_NONE);
+	/* A file and a pipe over a link: what it points to is left alone. */
+	tree_text("root/fine", "pointed to");
+	tree_text("root/other", "other");
+	assert_int_equal(copy_tree("other", "a_link", &o, &t), ERR_NONE);
+	assert_true(tree_has("root/a_link", "other") && tree_has("root/fine", "pointed to"));
+	assert_int_equal(mkfifo(tree_path("root/a_pipe"), 0600), 0);
+	assert_int_equal(copy_tree("a_pipe", "a_link", &o, &t), ERR_NONE);
+	assert_int_equal(copy_tree("other", "a_pipe", &o, &t), ERR_NONE);
+	assert_true(tree_has("root/a_pipe", "other"));
+	assert_int_not_equal(copy_tree("a_link", "a_dir", &o, &t), ERR_NONE);
+	assert_int_equal(remove(tree_path("root/a_link")) | remove(tree_path("root/a_pipe")), 0);
 	assert_int_equal(rmdir(tree_path("root/a_dir")), 0);
 }
 
