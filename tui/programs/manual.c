@@ -388,6 +388,66 @@ static void print_engines(void)
 	}
 }
 
+/* Names, and what they are. */
+static void print_pairs(const char *const pairs[][2], size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		puts(".TP");
+		print_text_line(pairs[i][0]);
+		print_text_line(pairs[i][1]);
+	}
+}
+
+static void print_files(void)
+{
+	static const char *const files[][2] = {
+		{"~/.config/berth/berth.yaml", "settings ($XDG_CONFIG_HOME)"},
+		{"~/.local/share/berth/workspaces/{tasks,projects,shared,archives}/",
+			"workspaces ($XDG_DATA_HOME)"},
+		{"~/.local/share/berth/checkpoints/{tasks,projects}/",
+			"their checkpoints; they stay when a workspace is removed"},
+		{"~/.local/state/berth/audit/",
+			"the audit log and its key ($XDG_STATE_HOME), see berth-audit(7)"},
+		{"~/.local/state/berth/sessions/", "which agents are up, and from which team file"},
+		{"~/.local/state/berth/undo/", "what berth undo brings back"},
+		{"~/.local/state/berth/console.json",
+			"what was chosen in the console by keys: the theme, sorting, columns, groups; a change of these in "
+			"berth.yaml takes precedence"},
+		{"~/.local/state/berth/history.ring", "what containers used (see history)"},
+		{"~/.local/state/berth/engine/", "the private engine, its images and containers"},
+		{"$XDG_RUNTIME_DIR/berth/",
+			"lanes, journals of agents' commands, and job boards, by which the berth processes of a user know of "
+			"each other; gone after a reboot"},
+	};
+
+	print_section("FILES");
+	print_pairs(files, sizeof files / sizeof files[0]);
+}
+
+static void print_examples(void)
+{
+	static const char *const examples[][2] = {
+		{"berth", "the console; q goes back, ? lists the keys"},
+		{"berth up team.yaml && berth exec researcher -- pytest -q",
+			"start the agents of a file, run a command in one"},
+		{"berth ps --filter state=exited --format '{{.Name}} {{.ExitCode}}'",
+			"what has ended, and how"},
+		{"berth logs -f --since 10m researcher writer",
+			"the logs of two containers, by time"},
+		{"berth files search -E 'error|warning' src", "search a tree with all processors"},
+		{"berth workspace checkpoint fix-parser before && berth workspace restore fix-parser before",
+			"save a workspace, and go back to it"},
+		{"berth audit list --agent researcher --since 2h",
+			"what berth did for an agent, or refused"},
+		{"berth clean", "what dead sessions left: a plan, carried out when you confirm it"},
+		{"berth check --critical 'disk > 90%'",
+			"one line and an exit code for a monitoring system"},
+	};
+
+	print_section("EXAMPLES");
+	print_pairs(examples, sizeof examples / sizeof examples[0]);
+}
+
 static void print_tail(void)
 {
 	print_glossary();
@@ -397,19 +457,7 @@ static void print_tail(void)
 		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
 		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is bounded in its "
 		"steps; a filter takes what reaches the bound as no match, a list refuses the command.");
-	print_section("FILES");
-	puts(".TP");
-	print_text_line("$XDG_CONFIG_HOME/berth/berth.yaml");
-	print_text_line("settings; usually ~/.config/berth/berth.yaml");
-	puts(".TP");
-	print_text_line("$XDG_STATE_HOME/berth/");
-	print_text_line(
-		"the private engine, and console.json, what was chosen in the console by keys: the theme, sorting, columns, "
-		"groups; a change of these in berth.yaml takes precedence; history.ring, what containers used (see history); "
-		"usually ~/.local/state/berth/");
-	puts(".TP");
-	print_text_line("$XDG_RUNTIME_DIR/berth/");
-	print_text_line("job boards: how the berth processes of a user know of each other");
+	print_files();
 	print_section("ENVIRONMENT");
 	puts(".TP");
 	print_text_line(
@@ -438,6 +486,7 @@ static void print_tail(void)
 	     "of exec and tool run, whose code is otherwise that of the command: timed out, failed or "
 	     "refused in berth itself, cannot be executed, not found\n.TP\n0 to 3\n"
 	     "of check: OK, WARNING, CRITICAL, UNKNOWN");
+	print_examples();
 	print_section("SEE ALSO");
 	print_text_line(
 		"berth-console(7), berth.yaml(5), berth-team(5), berth-workspace(7), berth-network(7), "
