@@ -41,6 +41,8 @@ mkdir -p deep home/.docker/contexts/meta/one "$XDG_DATA_HOME/berth/workspaces/ta
 chmod 700 "$XDG_DATA_HOME/berth"
 printf '{"Name": "far-away", "Endpoints": {}}' >home/.docker/contexts/meta/one/meta.json
 export DOCKER_CONFIG=$TMPDIR/home/.docker
+mkdir -p "$XDG_DATA_HOME/berth/checkpoints/tasks/fix-parser/checkpoints"
+touch "$XDG_DATA_HOME/berth/checkpoints/tasks/fix-parser/checkpoints/before"
 touch deepfile 'spa ce.yaml'
 cat >team.yaml <<YAML
 agents: {a: {workspace: deep}}
@@ -76,6 +78,10 @@ for shell in bash zsh fish; do
 	check "$shell: suites" offers $shell 'files_read' berth bench run files_r
 	check "$shell: shipped images" offers $shell 'runtime runtime-sudo' berth image build runt
 	check "$shell: audit outcomes" offers $shell 'failed' berth audit list --outcome fai
+	check "$shell: keys of a filter" offers $shell 'state=exited' berth ps -f state=ex
+	check "$shell: those of events" offers $shell 'event=' berth events --filter ev
+	check "$shell: checkpoints of a workspace" offers $shell before berth workspace restore fix-parser be
+	check "$shell: of that one alone" offers $shell '' berth workspace drop projects/fix-parser be
 	check "$shell: workspaces" offers $shell tasks/fix-parser berth workspace show tasks/f
 done
 # A real bash at a terminal: what is completed is on the line, with a slash if bash took it for a directory.

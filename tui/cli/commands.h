@@ -431,7 +431,7 @@ static const struct cli_option mcp_options[] = {
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const char *const name_kinds[] = {"containers", "tools", "contexts", "themes", "suites",
-	"images", "workspaces", "tags", "volumes", "networks", NULL};
+	"images", "workspaces", "tags", "volumes", "networks", "checkpoints", "filters", NULL};
 
 static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -672,9 +672,13 @@ static const struct cli_command commands[] = {
 		.about = "For example: source <(berth completion bash)", .words = shells},
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
 		.help = "print completions of the last word, for shells"},
-	{"names", "containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks",
-		1, 1, CORE(cli_names), .needs = TAKES_TEAM | ANY_STATE,
-		.help = "print the names known on this machine", .words = name_kinds},
+	{"names",
+		"containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks|checkpoints|filters [OF]",
+		1, 2, CORE(cli_names), .needs = TAKES_TEAM | ANY_STATE,
+		.help = "print the names known on this machine",
+		.about =
+			"OF is the workspace of the checkpoints, or the command (ps, events) of the filters.",
+		.words = name_kinds},
 	{"help", "[COMMAND|PAGE]", 0, 2, BERTH(cli_help_for),
 		.help = "show help for a command, or a page of the manual"},
 	{0},

@@ -17,6 +17,7 @@ struct line {
 	struct cli c;
 	const struct cli_option *pending; /* its value is the next word */
 	int operands;
+	const char *first;     /* of these */
 	bool ended, lost;      /* behind "--"; a word that is none of ours */
 	const char *given[16]; /* which engine, which team file, as berth names needs them */
 	char name[8][16];      /* of these options */
@@ -30,7 +31,8 @@ static const struct {
 } meanings[] = {{"CONTAINER", "containers", 0}, {"AGENT", "containers", 0}, {"TOOL", "tools", 0},
 	{"CONTEXT", "contexts", 0}, {"THEME", "themes", 0}, {"SUITE", "suites", 0},
 	{"SHIPPED", "images", 0}, {"IMAGE", "tags", 0}, {"VOLUME", "volumes", 0},
-	{"NETWORK", "networks", 0}, {"WORKSPACE", "workspaces", 0}, {"FILE", NULL, 'f'},
+	{"NETWORK", "networks", 0}, {"WORKSPACE", "workspaces", 0},
+	{"CHECKPOINT", "checkpoints", 0}, {"KEY=VALUE", "filters", 0}, {"FILE", NULL, 'f'},
 	{"PATH", NULL, 'f'}, {"FROM", NULL, 'f'}, {"DIR", NULL, 'd'}};
 
 static void keep_given(struct line *l, const struct cli_option *o, const char *value)
@@ -83,7 +85,7 @@ static void pass_word(struct line *l, const char *word)
 	} else if (!l->c.command) {
 		l->lost |= cli_find(&l->c, word, NULL) < 0;
 	} else {
-		l->operands++;
+		l->first = l->operands++ ? l->first : word;
 	}
 }
 
@@ -177,7 +179,7 @@ int cli_complete(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct line l = {.c = {.root = c->root}};
 	const char *kind;
-	const char *argv[COUNT(l.given) + 4];
+	const char *argv[COUNT(l.given) + 5];
 	int n = 0;
 
 	(void)s;
@@ -191,6 +193,10 @@ int cli_complete(const struct cli *c, const struct settings *s, struct err *e)
 		argv[n++] = l.given[i];
 	argv[n++] = "names";
 	argv[n++] = kind;
+	if (!strcmp(kind, "checkpoints") && l.first)
+		argv[n++] = l.first;
+	if (!strcmp(kind, "filters"))
+		argv[n++] = l.c.command->name;
 	argv[n] = NULL;
 	return cli_become("berth-core", (char **)argv, e);
 }
@@ -217,7 +223,8 @@ static const char bash_script[] =
 	/* Else an agent would become a directory of its name. */
 	"\t\t:[fd]) compopt -o filenames 2>/dev/null\n"
 	"\t\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \"-${word#:}\" -- \"$typed\") ;;\n"
-	"\t\t\"$cur\"*) COMPREPLY+=(\"${word#\"$rest\"}\") ;;\n"
+	"\t\t\"$cur\"*) COMPREPLY+=(\"${word#\"$rest\"}\")\n"
+	"\t\t\t[[ $word != *= ]] || compopt -o nospace 2>/dev/null ;;\n"
 	"\t\tesac\n"
 	"\tdone < <(\"${COMP_WORDS[0]}\" complete -- \"${words[@]}\" 2>/dev/null)\n"
 	"}\n"

@@ -435,8 +435,7 @@ static const char *event_id(const void *row)
 static const char *const event_types[] = {"builder", "config", "container", "daemon", "image",
 	"machine", "network", "node", "plugin", "pod", "secret", "service", "system", "volume",
 	NULL};
-static const struct cli_filter event_filters[] = {
-	{"type", FIT_WHOLE, event_types, event_type, NULL},
+const struct cli_filter cli_event_filters[] = {{"type", FIT_WHOLE, event_types, event_type, NULL},
 	{"event", FIT_ACTION, NULL, event_action, NULL},
 	{"name", FIT_REGEX, NULL, event_name, NULL}, {"id", FIT_PREFIX, NULL, event_id, NULL}, {0}};
 
@@ -449,7 +448,7 @@ static bool print_if_meant(const struct look *l, const struct engine_event *v)
 		return true;
 	for (int i = 0; i < l->c->argc; i++)
 		meant |= !strcmp(l->chosen[i]->id, v->id);
-	if (!meant || !cli_fits_filters(l->c, event_filters, v))
+	if (!meant || !cli_fits_filters(l->c, cli_event_filters, v))
 		return true;
 	print_engine_event(l, v);
 	return !fflush(stdout) && !ferror(stdout);
@@ -513,7 +512,7 @@ int cli_events(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct form form;
 
-	if (cli_check_filters(c, event_filters, e) || check_span(c, e) ||
+	if (cli_check_filters(c, cli_event_filters, e) || check_span(c, e) ||
 		read_events_form(c, &form, e))
 		return -1;
 	return cli_look(c, s, print_events, e);

@@ -198,28 +198,75 @@ static int name_networks(const struct cli *c, struct err *e)
 	return name_held(c, HOLDING_NETWORKS, e);
 }
 
+static const char *const workspace_folders[] = {"tasks", "projects"};
+
+static void name_entries(const char *path, const char *prefix)
+{
+	DIR *list = opendir(path);
+	struct dirent *d;
+
+	while (list && (d = readdir(list))) {
+		AUTO_FREE char *name = xasprintf("%s%s", prefix, d->d_name);
+
+		if (d->d_name[0] != '.')
+			put_name(name);
+	}
+	if (list)
+		closedir(list);
+}
+
 /* Read as they lie, for workspaces_open would make the tree. */
 static int name_workspaces(const struct cli *c, struct err *e)
 {
-	static const char *const folders[] = {"tasks", "projects"};
 	char dir[PATH_MAX];
 
 	(void)c;
 	if (data_dir(dir, sizeof dir, e))
 		return -1;
-	for (size_t i = 0; i < COUNT(folders); i++) {
-		AUTO_FREE char *path = xasprintf("%s/workspaces/%s", dir, folders[i]);
-		DIR *list = opendir(path);
-		struct dirent *d;
+	for (size_t i = 0; i < COUNT(workspace_folders); i++) {
+		AUTO_FREE char *path = xasprintf("%s/workspaces/%s", dir, workspace_folders[i]);
+		AUTO_FREE char *prefix = xasprintf("%s/", workspace_folders[i]);
 
-		while (list && (d = readdir(list))) {
-			AUTO_FREE char *name = xasprintf("%s/%s", folders[i], d->d_name);
+		name_entries(path, prefix);
+	}
+	return 0;
+}
 
-			if (d->d_name[0] != '.')
-				put_name(name);
-		}
-		if (list)
-			closedir(list);
+/* Of the workspace that is named: NAME, tasks/NAME or projects/NAME. */
+static int name_checkpoints(const struct cli *c, struct err *e)
+{
+	const char *of = c->argc > 1 ? c->argv[1] : "";
+	const char *slash = strchr(of, '/');
+	const char *name = slash ? slash + 1 : of;
+	char dir[PATH_MAX];
+
+	if (!*name || *name == '.' || strchr(name, '/'))
+		return 0;
+	if (data_dir(dir, sizeof dir, e))
+		return -1;
+	for (size_t i = 0; i < COUNT(workspace_folders); i++) {
+		AUTO_FREE char *path = xasprintf(
+			"%s/checkpoints/%s/%s/checkpoints", dir, workspace_folders[i], name);
+		size_t n = strlen(workspace_folders[i]);
+
+		if (!slash || (n == (size_t)(slash - of) && !memcmp(of, workspace_folders[i], n)))
+			name_entries(path, "");
+	}
+	return 0;
+}
+
+/* What --filter of a command takes: KEY=, or KEY=VALUE where there are only so many. */
+static int name_filters(const struct cli *c, struct err *e)
+{
+	bool events = c->argc > 1 && !strcmp(c->argv[1], "events");
+	const struct cli_filter *f = events ? cli_event_filters : cli_container_filters;
+
+	(void)e;
+	for (; f->key; f++) {
+		if (!f->values)
+			printf("%s=\n", f->key);
+		for (size_t i = 0; f->values && f->values[i]; i++)
+			printf("%s=%s\n", f->key, f->values[i]);
 	}
 	return 0;
 }
@@ -232,7 +279,8 @@ int cli_names(const struct cli *c, const struct settings *s, struct err *e)
 	} kinds[] = {{"containers", name_containers}, {"tools", name_tools},
 		{"contexts", name_contexts}, {"themes", name_themes}, {"suites", name_suites},
 		{"images", name_shipped}, {"workspaces", name_workspaces}, {"tags", name_tags},
-		{"volumes", name_volumes}, {"networks", name_networks}};
+		{"volumes", name_volumes}, {"networks", name_networks},
+		{"checkpoints", name_checkpoints}, {"filters", name_filters}};
 	int rc = 0;
 
 	(void)s;

@@ -72,6 +72,7 @@ struct cli_filter {
 /* ERR_USAGE also for a value that nothing can have. */
 int cli_check_filters(const struct cli *c, const struct cli_filter *keys, struct err *e);
 extern const struct cli_filter cli_container_filters[]; /* rows are struct container */
+extern const struct cli_filter cli_event_filters[];     /* rows are struct engine_event */
 bool cli_has_filter(const struct cli *c, const struct cli_filter *keys, const char *key);
 bool cli_fits_filters(const struct cli *c, const struct cli_filter *keys, const void *row);
 
