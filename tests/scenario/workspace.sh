@@ -21,7 +21,7 @@ check 'twice' says 1 '*the task fix already exists*' "$BERTH" workspace create t
 check 'a kind that is none' says 2 '*a task or a project*' "$BERTH" workspace create thing x
 check 'a name that leads out' says 2 '*' "$BERTH" workspace create task ../x
 check 'a prompt of a project' says 2 '*--prompt*' "$BERTH" workspace create --prompt x project other
-check 'they are listed' says 0 '*task*fix*project*site*' "$BERTH" workspace list
+check 'they are listed' says 0 'KIND *NAME *STATE *MODE *AGE *USED BY, GIT*task*fix*project*site*' "$BERTH" workspace list
 check 'as JSON' fits workspace_list "$BERTH" workspace list --json
 check 'a task that failed' says 0 'tasks/fix: failed' "$BERTH" workspace mark fix failed
 check 'is listed as such' says 0 '*task*fix*failed*project*site*open*' "$BERTH" workspace list
@@ -58,7 +58,7 @@ done
 check 'two stay' test "$(wc -l <auto.4)" = 2
 check 'the newest ones' test "$(head -n 1 auto.4)" = "$(tail -n 1 auto.3)"
 check 'the older went' test "$(sort -u auto.1 auto.2 auto.3 auto.4 | wc -l)" = 4
-check 'that of a person stays' says 0 'start *' "$BERTH" workspace checkpoints fix
+check 'that of a person stays' says 0 'NAME *AGE *FILES *SIZE *STORED*start *' "$BERTH" workspace checkpoints fix
 check 'it can be gone back to' says 0 '*' "$BERTH" workspace restore fix "$(head -n 1 auto.4)"
 check 'in its content' grep -qx 3 "$tree/tasks/fix/files/n"
 # waiting: the process $pid waits for a lock on the list of checkpoints
@@ -76,7 +76,7 @@ check 'then it is' wait $pid
 check 'and the oldest goes' test "$("$BERTH" workspace checkpoints fix | awk '/^auto-/ {print $1}' | head -n 1)" = "$(tail -n 1 auto.4)"
 check 'who dropped which is on record' says 0 '*workspace.drop*auto-*' "$BERTH" audit list
 "$BERTH" workspace restore fix start >/dev/null
-for point in $("$BERTH" workspace checkpoints fix | awk '!/^start/ {print $1}'); do "$BERTH" workspace drop fix "$point" >/dev/null; done
+for point in $("$BERTH" workspace checkpoints fix | awk 'NR > 1 && !/^start/ {print $1}'); do "$BERTH" workspace drop fix "$point" >/dev/null; done
 of=
 check 'of that name once' says 1 '*start*' "$BERTH" workspace checkpoint fix start
 check 'a name of a checkpoint that leads out' says 2 '*' "$BERTH" workspace checkpoint fix ../x

@@ -25,7 +25,7 @@ check 'archived, and what looks like a secret is told' \
 	says 0 'secret   files/settings:1  likely a value whose name tells a secret*tasks/fix: archived, 7 files, *' "$BERTH" workspace archive fix
 check 'the workspace is gone' test ! -e "$tree/tasks/fix"
 check 'the archive is there, for nobody else' test "$(stat -c %a "$tree/archives/tasks/fix.tar.zst")" = 600
-check 'it is listed' says 0 'task *fix *7 files*' "$BERTH" workspace archives
+check 'it is listed' says 0 'KIND *NAME *AGE *FILES *SIZE *PACKED*task *fix *7 files*' "$BERTH" workspace archives
 check 'as JSON' fits workspace_archives "$BERTH" workspace archives --json
 check 'any tar reads it' grep -qx files/deep/a <(tar --zstd -tf "$tree/archives/tasks/fix.tar.zst")
 check 'who looks for it is told' says 1 '*fix is archived: `berth workspace unarchive fix` restores it.' "$BERTH" workspace diff fix fix@start

@@ -21,7 +21,7 @@ check 'from standard input' bash -c 'printf "two\nlines\n" | "$BERTH" workspace 
 check 'as it came' diff <(printf 'two\nlines\n') <("$BERTH" workspace results a text)
 check 'all of them' says 0 '*a *answer*every task*yes, it is*a *count*42*a *table*path files/t.csv*a *text*two*' "$BERTH" workspace results
 check 'as JSON' fits workspace_results "$BERTH" workspace results --json
-check 'another task reads what is for all' says 0 'a *answer*' "$BERTH" workspace results --as b
+check 'another task reads what is for all' says 0 'TASK *NAME *SIZE *AGE *READ BY *TEXT*a *answer*' "$BERTH" workspace results --as b
 check 'and only that' bash -c '! "$BERTH" workspace results --as b | grep -q count'
 check 'not by its name either' says 1 '*no result count that this one may read*' "$BERTH" workspace results --as b a count
 check 'its own it reads' says 0 42 "$BERTH" workspace results --as a tasks/a count

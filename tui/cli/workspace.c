@@ -366,6 +366,9 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 	if (workspace_list(x->all, &all, &n, e))
 		return -1;
 	if (!cli_flag(x->c, "json")) {
+		if (n)
+			printf("%-8s  %-40s  %-6s  %4s  %6s  %s\n", "KIND", "NAME", "STATE", "MODE",
+				"AGE", "USED BY, GIT");
 		for (size_t i = 0; i < n; i++)
 			print_listed(x, &all[i]);
 		return 0;

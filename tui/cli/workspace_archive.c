@@ -242,6 +242,9 @@ static int list_archives(struct workspace_cli *x, struct err *e)
 	if (workspace_archives(x->all, &all, &n, e))
 		return -1;
 	if (!cli_flag(x->c, "json")) {
+		if (n)
+			printf("%-8s  %-40s  %10s  %13s  %7s    %s\n", "KIND", "NAME", "AGE",
+				"FILES", "SIZE", "PACKED");
 		for (size_t i = 0; i < n; i++) {
 			const struct workspace_archive *a = &all[i];
 

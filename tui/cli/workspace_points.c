@@ -196,6 +196,9 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 			"restore %s %s` finishes it.\n",
 			pending, x->path, pending);
 	if (!cli_flag(x->c, "json")) {
+		if (n)
+			printf("%-32s  %10s  %13s  %7s  %7s\n", "NAME", "AGE", "FILES", "SIZE",
+				"STORED");
 		for (size_t i = 0; i < n; i++)
 			workspace_cli_point(&all[i]);
 		return 0;

@@ -234,7 +234,9 @@ static int show_result(void *ctx, const struct result *x)
 	struct keeping *k = ctx;
 	AUTO_STR struct str text = STR_INIT;
 
-	k->shown++;
+	if (!k->shown++ && !k->json && !k->whole)
+		printf("%-24s %-24s %8s %10s  %-10s  %s\n", "TASK", "NAME", "SIZE", "AGE",
+			"READ BY", "TEXT");
 	if (k->json) {
 		json_kept_result(k->json, x);
 	} else if (k->whole) {
