@@ -557,7 +557,8 @@ static void end_tree(struct away *a)
 	if (a->exec)
 		engine_tty_pause(a->exec, false);
 	found = end_processes(a);
-	a->run.out->left_behind = found != 0;
+	/* Where nobody could look, what ended by itself has most likely left nothing. */
+	a->run.out->left_behind = found > 0 || (found < 0 && a->why != BY_ITSELF);
 	a->run.out->whole_tree &= found == 0;
 	read_rest(a);
 	learn_exit_code(a);

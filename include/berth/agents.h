@@ -187,7 +187,7 @@ struct run_result {
 	int exit_code; /* by the contract: 128+n, 124, 125, 126, 127 */
 	double duration_ms, user_ms, system_ms;
 	uint64_t max_rss_bytes, out_bytes, error_bytes, dropped_bytes;
-	bool left_behind; /* processes of it could not be ended */
+	bool left_behind; /* processes of it could not be ended, or perhaps not */
 	bool whole_tree;  /* nothing that it started could have been missed */
 	/* Of the container that it was meant for; MOUNTS_STRANGER also where the engine is not here. */
 	enum mounts_state mounts;

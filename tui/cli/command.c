@@ -221,7 +221,7 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 		jsonw_null(j, "signal");
 	jsonw_text(j, "path", r->path == RUN_LANE ? "lane" : "engine");
 	jsonw_text(j, "mounts", mounts_state_name(r->mounts));
-	jsonw_text(j, "tree", r->whole_tree ? "whole" : "best effort");
+	jsonw_text(j, "tree", r->left_behind ? "left" : r->whole_tree ? "whole" : "best effort");
 	jsonw_number(j, "duration_ms", r->duration_ms, 3);
 	/* The engine does not say what a command used. */
 	if (r->path == RUN_ENGINE) {
@@ -251,6 +251,14 @@ void command_tell(const struct run_result *r)
 		cli_fail(&r->err);
 	} else if (r->ended == ENDED_OOM) {
 		fputs("berth: the command was killed: out of memory\n", stderr);
+	}
+	if (r->left_behind) {
+		char shown[sizeof r->name];
+
+		text_init();
+		fprintf(stderr,
+			"berth: what the command started could not all be ended, and may still run in %s\n",
+			*r->name ? text_clean(shown, sizeof shown, r->name) : "its container");
 	}
 	if (r->dropped_bytes)
 		fprintf(stderr, "berth: %llu bytes of its output were dropped: over the limit\n",
