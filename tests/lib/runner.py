@@ -59,9 +59,9 @@ SHORT = "lint unit golden scenario oracle terminal engine attack".split()
 # The builds that a label runs in.
 VARIANTS = collections.defaultdict(lambda: ["asan"], {
     "unit": ["asan", "tsan", "release"],
-    "scenario": ["asan", "tsan"],
+    "scenario": ["asan", "tsan", "release"],
     "terminal": ["asan", "tsan"],
-    "engine": ["asan", "tsan"],
+    "engine": ["asan", "tsan", "release"],
     "golden": ["asan", "release"],
     "fuzz": ["fuzz"],
     "bench": ["release"],
@@ -75,7 +75,13 @@ ONLY_TSAN = {
     "engine": {"engine.agents", "engine.clean", "engine.many", "engine.pool", "engine.tools"},
     "terminal": {"terminal.console"},
 }
-ONLY_RELEASE = {"golden.valgrind"}  # the sanitizers cannot run under valgrind
+# What measures memory does it without a sanitizer, too, which keeps what is freed and so says nothing of it.
+ONLY_RELEASE = {
+    "golden": {"golden.valgrind"},
+    "scenario": {"scenario.mcp", "scenario.mcp_hostile", "scenario.workspace_large"},
+    "engine": {"engine.limits", "engine.routes"},
+}
+NOT_SANITIZED = {"golden.valgrind"}  # the sanitizers cannot run under valgrind
 
 # Of engine and attack the short tier runs these: each command once, each isolation layer once.
 SHORT_TESTS = {
@@ -167,7 +173,10 @@ def wanted(name, variant, options):
         return False
     if variant == "tsan" and label in ONLY_TSAN and name not in ONLY_TSAN[label]:
         return False
-    if label == "golden" and (variant == "release") != (name in ONLY_RELEASE):
+    if variant != "release" and name in NOT_SANITIZED:
+        return False
+    asked_for = options.variant == variant and label != "golden"
+    if variant == "release" and not asked_for and name not in ONLY_RELEASE.get(label, {name}):
         return False
     if options.picked:
         return label in options.picked or name in options.picked
