@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
+from person import Person  # noqa: E402
 
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
@@ -746,6 +747,15 @@ def _():
         assert "read-only" in d.fails("write_file", path=f"{got['path']}/files/a", content="x")
         assert "does not name it" in c.fails("hand_over", task="third", paths=["files"])
         assert "does not name it" in d.fails("hand_over", task="maker", paths=["files"])
+        with Person(BERTH) as p:
+            p.type("4")
+            for keys, title, word in ((("C",), "Stop the job", "does not name it"), (("Home", "Y"), "Allow: hand files over to the task third", "inter_task/third/maker")):
+                n = c.begin("tools/call", name="hand_over", arguments={"task": "third", "paths": ["files/a"]})
+                p.see("asks you")
+                p.type(*keys)
+                p.confirm(title)
+                got = c.wait(n)["result"]
+                assert word in got["content"][0]["text"], got
         c.fails("hand_over", task="reader", paths=["../reader"])
         c.fails("hand_over", task="reader", paths=["--secrets", ".env"])
         with open(f"{tree}/tasks/maker/files/key", "w", encoding="utf-8") as out:
