@@ -28,6 +28,7 @@
 	SUITE(lane, "commands and tools in containers, over the lane") \
 	SUITE(sandbox, "an agent in gVisor, next to runc") \
 	SUITE(workspaces, "the end of a workspace: its archive") \
+	SUITE(checkpoints, "workspaces: creation, checkpoints, forks, sizes") \
 	SUITE(egress, "out of a container without a network")
 /* clang-format on */
 
