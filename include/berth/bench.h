@@ -29,6 +29,7 @@
 	SUITE(sandbox, "an agent in gVisor, next to runc") \
 	SUITE(workspaces, "the end of a workspace: its archive") \
 	SUITE(checkpoints, "workspaces: creation, checkpoints, forks, sizes") \
+	SUITE(mcp, "the MCP server, next to the reference file server") \
 	SUITE(egress, "out of a container without a network")
 /* clang-format on */
 
