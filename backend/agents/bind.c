@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <berth/agents.h>
@@ -84,6 +85,67 @@ static int make_beside_task(
 	return fd < 0 || share_keep(w, name, e) ? -1 : 0;
 }
 
+static void name_holder(struct workspace_holder *by, const struct agent_def *a, const char *engine)
+{
+	snprintf(by->container, sizeof by->container, "%s", a->container);
+	snprintf(by->agent, sizeof by->agent, "%s", a->id);
+	snprintf(by->engine, sizeof by->engine, "%s", engine_word(engine));
+}
+
+static void tell_line(struct agents_host *h, const struct agent_def *a, size_t most,
+	const struct workspace_line *l)
+{
+	char line[200];
+
+	snprintf(line, sizeof line,
+		"waiting: %zu of %zu tasks are active (workspaces.active), %zu before this one; `berth workspace list` shows them",
+		l->active, most, l->before);
+	if (h->say)
+		h->say(h->say_ctx, a->id, line);
+}
+
+int bind_wait(
+	struct agents_host *h, const struct agent_def *a, struct bind_turn *ret, struct err *e)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+	struct workspace_holder by = {0};
+	struct workspace_line line;
+	enum workspace_kind kind;
+	bool told = false;
+	int rc;
+
+	*ret = (struct bind_turn){.turn.fd = -1};
+	if (!h->tasks_active || !a->bound || !workspace_word(a->bound, &kind) ||
+		kind != WORKSPACE_TASK)
+		return 0;
+	ret->w = open_places(e);
+	if (!ret->w)
+		return -1;
+	name_holder(&by, a, h->at.info.id);
+	while ((rc = workspace_turn(ret->w, &by, h->tasks_active, &ret->turn, &line, e)) == 0) {
+		if (h->stop && h->stop(h->stop_ctx))
+			return err_set(e, ERR_CANCELLED,
+				"%s was left unchanged: cancelled while %zu of %zu tasks were active.",
+				a->id, line.active, h->tasks_active);
+		/* Those before it may be about to begin. */
+		if (!told && line.active >= h->tasks_active) {
+			tell_line(h, a, h->tasks_active, &line);
+			told = true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return rc < 0 ? -1 : 0;
+}
+
+void bind_waited(struct bind_turn *t)
+{
+	if (!t->w)
+		return;
+	workspace_turn_end(t->w, &t->turn);
+	workspaces_close(t->w);
+	t->w = NULL;
+}
+
 int bind_hold(const struct agent_def *a, const char *engine, const struct workspace_limits *usual,
 	struct err *e)
 {
@@ -94,9 +156,7 @@ int bind_hold(const struct agent_def *a, const char *engine, const struct worksp
 	const char *name = workspace_word(a->bound, &kind);
 	int rc;
 
-	snprintf(by.container, sizeof by.container, "%s", a->container);
-	snprintf(by.agent, sizeof by.agent, "%s", a->id);
-	snprintf(by.engine, sizeof by.engine, "%s", engine_word(engine));
+	name_holder(&by, a, engine);
 	rc = w && name && make_beside_task(w, kind, name, e) == 0 &&
 			workspace_quota_begin(w, kind, name, usual, e) >= 0
 		? workspace_hold(w, kind, name, &by, e)

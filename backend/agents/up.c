@@ -36,6 +36,7 @@ struct bringing { /* what has been made so far */
 	struct arena mem;
 	char proof[PROOF_MAX], home[96];
 	bool offered, created, home_made, bound;
+	struct bind_turn turn;
 };
 
 static uint64_t measure_us(int64_t start)
@@ -567,6 +568,7 @@ static int make_workspace_of(struct bringing *b, struct err *e)
 	if (bind_look(a, e) || (held = bind_hold(a, b->h->at.info.id, &b->h->usual, e)) < 0)
 		return -1;
 	b->bound = held;
+	bind_waited(&b->turn); /* the next one's */
 	return made;
 }
 
@@ -689,13 +691,15 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 		.def = a,
 		.routes = {STR_INIT, STR_INIT},
 		.offer = {.boot = -1, .lane = -1}};
-	AUTO_CLOSE int held = agent_hold(h, a->container, e),
-		       making = held < 0 ? -1 : sessions_enter(e);
+	AUTO_CLOSE int held = agent_hold(h, a->container, e), making = -1;
 	int result;
 
 	memset(ret, 0, sizeof *ret);
-	if (making < 0)
+	/* Nothing waits for what waits in line: that may take hours. */
+	if (held < 0 || bind_wait(h, a, &b.turn, e) || (making = sessions_enter(e)) < 0) {
+		bind_waited(&b.turn);
 		return -1;
+	}
 	arena_init(&b.mem, 2048);
 	result = up_recorded(&b, ret, e);
 	if (b.offered)
@@ -714,6 +718,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 		journal_forget(a->container);
 		rulebook_forget(a->container);
 	}
+	bind_waited(&b.turn);
 	secrets_release(&b.secrets);
 	routes_wipe(&b.routes);
 	mounts_release(&b.spec.mounts);

@@ -27,6 +27,7 @@ struct roster {
 		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
 	struct workspace_limits usual;
+	size_t tasks_active;
 
 	/* the loop's */
 	struct survey *survey;

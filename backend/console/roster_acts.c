@@ -186,6 +186,7 @@ static void *run_deal(void *arg)
 		.egress_ask_s = r->egress_ask_s,
 		.journal_bytes = r->journal_bytes,
 		.usual = r->usual,
+		.tasks_active = r->tasks_active,
 		.stop = is_deal_stopped,
 		.stop_ctx = d};
 	struct agents_host *h = NULL;

@@ -44,6 +44,7 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 	h->egress_ask_s = o->egress_ask_s;
 	h->journal_bytes = o->journal_bytes;
 	h->usual = o->usual;
+	h->tasks_active = o->tasks_active;
 	h->own_board = o->own_board;
 	h->create = o->create;
 	h->replace = o->replace;

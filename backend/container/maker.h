@@ -17,6 +17,7 @@ struct agents_host {
 		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
 	struct workspace_limits usual;
+	size_t tasks_active;
 	bool own_board, create, replace;
 	bool (*stop)(void *ctx);
 	void *stop_ctx;

@@ -147,6 +147,34 @@ int workspace_hold(struct workspaces *w, enum workspace_kind kind, const char *n
 	return rc;
 }
 
+bool workspace_count_active(struct workspaces *w, const struct workspace_holder *by, size_t *ret)
+{
+	int fd = openat(w->fd, HELD, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *at;
+	bool mine = false;
+
+	*ret = 0;
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && (at = readdir(d))) {
+		AUTO_FREE char *path = xasprintf(HELD "/%s", at->d_name);
+		struct workspace_holder all[WORKSPACE_HOLDERS_MAX];
+		struct workspace_info i = {0};
+		const char *name = workspace_word(at->d_name, &i.kind);
+
+		if (!name || i.kind != WORKSPACE_TASK ||
+			!workspace_describe(w, WORKSPACE_TASK, name, &i) ||
+			!read_holders(w, path, i.inode, all))
+			continue;
+		++*ret;
+		mine |= is_same_holder(&all[0], by->container, by->engine);
+	}
+	if (d)
+		closedir(d);
+	return mine;
+}
+
 static int drop_holder(struct workspaces *w, const char *record, const char *container,
 	const char *engine, struct err *e)
 {

@@ -33,6 +33,8 @@ void workspace_recall_end(struct workspaces *w, struct workspace_info *i);
 void workspace_recall_ends(struct workspaces *w, struct workspace_info *all, size_t n,
 	int (*order)(const void *, const void *));
 int workspace_forget_end(struct workspaces *w, const char *name, struct err *e);
+/* *ret: tasks that have a container; true: the one of this holder is among them. */
+bool workspace_count_active(struct workspaces *w, const struct workspace_holder *by, size_t *ret);
 int workspace_forget_holders(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);
 /* Sets the limits that the file system keeps for this directory, which is put into a project of its own first.  As

@@ -41,6 +41,7 @@ struct agents_options {
 		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
 	struct workspace_limits usual; /* of a workspace of berth's of which nothing was said */
+	size_t tasks_active; /* berth's tasks that have a container at a time; `up` waits for one to end, 0: any number */
 	/* Preparing images (packages: of a definition) takes minutes.  It is a job on a board of this
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
 	 * thread of berth's; `say` gets each line that an installer prints, neutralised.  All may be NULL. */

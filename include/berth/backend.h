@@ -55,6 +55,7 @@ struct backend_options {
 		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
 	struct workspace_limits usual; /* of workspaces (agents.h) */
+	size_t tasks_active;           /* likewise */
 	/* How often workspaces that were kept long enough are ended and what is stored is checked (settings.h); 0:
 	 * never.  The file of settings that holds for it; NULL: the usual one. */
 	int64_t clean_ms, verify_ms;

@@ -122,6 +122,7 @@ struct settings {
 	/* What the checkpoints of each may take before agents, and berth automatically, add none; 0: no limit. */
 	uint64_t checkpoint_bytes;
 	int64_t checkpoint_count;
+	int64_t workspaces_active;
 	struct arena mem;
 	const struct settings_found *found; /* of settings_check, while it reads; else NULL */
 };

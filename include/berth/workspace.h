@@ -99,6 +99,22 @@ struct workspace_holder {
 /* A task has one, a project several.  1: it does from now on; 0: it did already.  ERR_CONFLICT: another does. */
 int workspace_hold(struct workspaces *w, enum workspace_kind kind, const char *name,
 	const struct workspace_holder *by, struct err *e);
+/*
+ * Tasks that have a container at a time: `most`, 0 for any number.  Who comes later waits in line: a turn is a file that is
+ * locked, so one that dies leaves the line.  1: this container's task may begin (or it has one already); 0: not yet, ask
+ * again later, *ret says why.  The place in line is kept in *t until workspace_turn_end, after workspace_hold.
+ */
+struct workspace_turn {
+	int fd; /* -1: not in line */
+	char name[16];
+};
+struct workspace_line {
+	size_t active, before; /* tasks that have a container; who waits before this one */
+	bool mine;             /* it has one already */
+};
+int workspace_turn(struct workspaces *w, const struct workspace_holder *by, size_t most,
+	struct workspace_turn *t, struct workspace_line *ret, struct err *e);
+void workspace_turn_end(struct workspaces *w, struct workspace_turn *t);
 /* Whatever this container of this engine held, it does so no longer. */
 int workspace_release(
 	struct workspaces *w, const char *container, const char *engine, struct err *e);

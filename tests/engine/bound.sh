@@ -4,6 +4,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/engine.sh" # wait_for
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces agent=bound$$
 trap '"$BERTH" down --all --yes >/dev/null 2>&1' EXIT
@@ -14,6 +15,9 @@ agents:
   $2: {image: "box:1", workspace: task:fix, memory: 64m, pids: 64}
 YAML
 	chmod 644 "$1"
+}
+fails() {
+	! "$@"
 }
 held_by() {
 	"$BERTH" workspace show --json fix | python3 -c 'import json, sys; print(*[h["container"] for h in json.load(sys.stdin)["held_by"]])'
@@ -59,6 +63,28 @@ docker rm -f "berth-${agent}o" >/dev/null
 check 'it is held though somebody removed the container' test "$(held_by)" = "berth-${agent}o"
 check 'until it is down' says 0 '*was not up*' "$BERTH" down other.yaml
 check 'then no longer' test -z "$(held_by)"
+# One at a time: the second waits in line, and comes up when the first is down; one that is ended leaves the line.
+echo 'workspaces: {active: 1}' >one.set
+sed 's/task:fix/task:next/' other.yaml >next.yaml
+sed "s/task:fix/task:last/; s/${agent}o/${agent}l/" other.yaml >last.yaml
+check 'the first of the line' says 0 '*up*' "$BERTH" --settings one.set up team.yaml
+"$BERTH" --settings one.set up --create next.yaml >next.out 2>next.err &
+next=$!
+wait_for 60 grep -q 'waiting: 1 of 1 tasks are active (workspaces.active), 0 before this one' next.err
+"$BERTH" --settings one.set up --create last.yaml >last.out 2>last.err &
+last=$!
+wait_for 60 grep -q 'waiting: 1 of 1 .* 1 before this one' last.err
+check 'what waits has no container' fails docker inspect "berth-${agent}o"
+check 'others are not kept by it' says 0 '*' "$BERTH" clean --dry-run
+kill -INT $last
+wait $last
+check 'one that is ended is told' test $? = 1
+check 'why' grep -q 'cancelled while 1 of 1 tasks were active' last.err
+check 'the first goes down' says 0 '*down*' "$BERTH" down team.yaml
+wait $next
+check 'the second is up' test $? = 0
+check 'and has its workspace' says 0 "$tree/tasks/next" "$BERTH" exec "${agent}o" -- pwd
+"$BERTH" down next.yaml >/dev/null
 if [ "$(id -u)" = 0 ]; then
 	"$BERTH" workspace create task mine >/dev/null
 	sed 's/task:fix/task:mine/' team.yaml >mine.yaml

@@ -5,6 +5,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <berth/workspace.h>
 
 #include "lib/tree.h"
@@ -110,6 +117,83 @@ static void test_task_of_one(void **state)
 	assert_int_equal(e.kind, ERR_USAGE);
 }
 
+static int turn_of(
+	const char *container, size_t most, struct workspace_turn *t, struct workspace_line *line)
+{
+	struct workspace_holder by = {.agent = "a", .engine = "E:1"};
+
+	snprintf(by.container, sizeof by.container, "%s", container);
+	return workspace_turn(w, &by, most, t, line, &e);
+}
+
+/* Two at a time: the third waits for one of them, the fourth for the third. */
+static void test_line(void **state)
+{
+	struct workspace_turn t[4] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+	struct workspace_line line;
+
+	(void)state;
+	for (const char *const *name = (const char *const[]){"a", "b", "c", "d", NULL}; *name;
+		name++)
+		make_held(WORKSPACE_TASK, *name);
+	make_held(WORKSPACE_PROJECT, "p");
+	assert_int_equal(hold_named(WORKSPACE_PROJECT, "p", "berth-p"), 1); /* does not count */
+	assert_int_equal(turn_of("berth-a", 0, &t[0], &line), 1);
+	assert_int_equal(turn_of("berth-a", 2, &t[0], &line), 1);
+	/* Granted, but not taken yet: who comes now is behind it. */
+	assert_int_equal(turn_of("berth-b", 2, &t[1], &line), 0);
+	assert_int_equal(line.before, 1);
+	assert_int_equal(hold_named(WORKSPACE_TASK, "a", "berth-a"), 1);
+	workspace_turn_end(w, &t[0]);
+	assert_int_equal(turn_of("berth-b", 2, &t[1], &line), 1);
+	assert_int_equal(hold_named(WORKSPACE_TASK, "b", "berth-b"), 1);
+	workspace_turn_end(w, &t[1]);
+	assert_int_equal(turn_of("berth-c", 2, &t[2], &line), 0);
+	assert_true(line.active == 2 && line.before == 0 && !line.mine);
+	assert_int_equal(turn_of("berth-d", 2, &t[3], &line), 0);
+	assert_int_equal(line.before, 1);
+	assert_int_equal(turn_of("berth-a", 2, &t[0], &line), 1);
+	assert_true(line.mine && t[0].fd < 0);
+	assert_int_equal(workspace_release(w, "berth-a", "E:1", &e), 0);
+	assert_int_equal(turn_of("berth-d", 2, &t[3], &line), 0);
+	assert_int_equal(turn_of("berth-c", 2, &t[2], &line), 1);
+	workspace_turn_end(w, &t[2]); /* it failed meanwhile */
+	assert_int_equal(turn_of("berth-d", 2, &t[3], &line), 1);
+	workspace_turn_end(w, &t[3]);
+}
+
+/* Who dies in the line leaves it. */
+static void test_dead_in_line(void **state)
+{
+	struct workspace_turn t = {.fd = -1};
+	struct workspace_line line;
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		struct workspace_turn mine = {.fd = -1};
+
+		c = (char)turn_of("berth-x", 1, &mine, &line);
+		(void)!write(ready[1], &c, 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(c, 1);
+	assert_int_equal(turn_of("berth-a", 1, &t, &line), 0);
+	assert_int_equal(line.before, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(turn_of("berth-a", 1, &t, &line), 1);
+	workspace_turn_end(w, &t);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void test_shared_project(void **state)
 {
 	char name[20];
@@ -188,9 +272,9 @@ int main(void)
 {
 #define HELD_CASE(f) cmocka_unit_test_setup_teardown(f, setup_held, clear_held)
 	const struct CMUnitTest tests[] = {HELD_CASE(test_checkpoints_asked),
-		HELD_CASE(test_task_of_one), HELD_CASE(test_shared_project),
-		HELD_CASE(test_of_one_directory), HELD_CASE(test_kept_is_not_trusted),
-		cmocka_unit_test(test_team_words)};
+		HELD_CASE(test_task_of_one), HELD_CASE(test_line), HELD_CASE(test_dead_in_line),
+		HELD_CASE(test_shared_project), HELD_CASE(test_of_one_directory),
+		HELD_CASE(test_kept_is_not_trusted), cmocka_unit_test(test_team_words)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,7 @@ struct crew {
 		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
 	uint64_t journal_bytes;
 	struct workspace_limits usual;
+	size_t tasks_active;
 	const char *program;
 	struct work *work;
 	size_t cap;
@@ -138,6 +139,7 @@ static struct agents_host *open_host(const struct crew *crew, struct err *e)
 		.egress_ask_s = crew->egress_ask_s,
 		.journal_bytes = crew->journal_bytes,
 		.usual = crew->usual,
+		.tasks_active = crew->tasks_active,
 		.own_board = true,
 		.create = crew->create,
 		.replace = crew->replace,
@@ -279,6 +281,7 @@ static void prepare_crew(struct crew *crew, const struct cli *c, const struct se
 	crew->journal_bytes = s->journal_bytes;
 	crew->usual = (struct workspace_limits){
 		.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files};
+	crew->tasks_active = (size_t)s->workspaces_active;
 }
 
 /* --create, or a person who is asked for all that are missing at once. */

@@ -78,6 +78,7 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 		.egress_ask_s = (uint16_t)s->egress_ask_s,
 		.journal_bytes = s->journal_bytes,
 		.usual = {.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files},
+		.tasks_active = (size_t)s->workspaces_active,
 		.clean_ms = s->workspaces_clean_hours * 3600000,
 		.verify_ms = s->workspaces_verify_days * 86400000,
 		.nalerts = s->nalerts,
