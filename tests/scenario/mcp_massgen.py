@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
+import tomllib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from mcp_client import BERTH, PATIENCE, case, main  # noqa: E402
@@ -141,6 +143,27 @@ def _():
     for path in ("configs/massgen.yaml", "configs/pages/berth-mcp.1.txt"):
         with open(os.path.join(os.environ["SRC"], path), encoding="utf-8") as text:
             assert re.search(r"command: berth\b[^}]*?allowed_executables: \[berth\]", text.read(), re.S), path
+
+
+@case("the entries for other clients are what these read")
+def _():
+    with open(os.path.join(os.environ["SRC"], "configs/pages/berth-mcp.1.txt"), encoding="utf-8") as text:
+        blocks = re.findall(r"(?:^    .*\n)+", text.read(), re.M)
+    command = ["berth", "-c", "/path/to/team.yaml", "mcp", "--agent", "alpha"]
+    found = {}
+    for block in blocks:
+        if block.lstrip().startswith("{"):
+            key, servers = next(iter(json.loads(block).items()))
+            if "berth" in servers:
+                found[key] = servers["berth"]
+        elif block.lstrip().startswith("["):
+            found["toml"] = tomllib.loads(textwrap.dedent(block))["mcp_servers"]["berth"]
+    for key in ("mcpServers", "servers", "toml"):
+        assert [found[key]["command"], *found[key]["args"]] == command, (key, found)
+    assert found["servers"]["type"] == "stdio"
+    assert found["mcp"] == {"type": "local", "enabled": True, "command": command}
+    with open(os.path.join(os.environ["SRC"], "configs/examples/mcp.json"), encoding="utf-8") as text:
+        assert json.load(text)["mcpServers"]["berth"] == found["mcpServers"]
 
 
 main()
