@@ -440,18 +440,26 @@ static bool is_silent(const struct source *src, int64_t now)
 		!(src->answered && s->follow);
 }
 
+static void end_silent(struct source *src)
+{
+	struct err e = ERR_INIT;
+
+	if (src->gone) {
+		end_gone(src);
+		return;
+	}
+	err_set(&e, ERR_FAILED, "the engine does not answer when asked for the log of %s.",
+		src->name);
+	end_source(src, &e);
+}
+
 static void pulse_source(struct source *src, int64_t now)
 {
 	const struct subscription *s = src->sub;
-	struct err e = ERR_INIT;
 	const struct row *r;
 
-	if (is_silent(src, now) && src->gone) {
-		end_gone(src);
-	} else if (is_silent(src, now)) {
-		err_set(&e, ERR_FAILED, "the engine does not answer when asked for the log of %s.",
-			src->name);
-		end_source(src, &e);
+	if (is_silent(src, now)) {
+		end_silent(src);
 	} else if (s->until_ended && src->opened) {
 		ask_of_source(src);
 	} else if (!src->call && !src->ended && src->opened_ns <= now - REOPEN_NS &&
@@ -500,7 +508,7 @@ void logs_listed(struct site *at)
 
 			if (src->at == at && !src->ended && !src->call &&
 				!model_find(&at->model, src->id))
-				note_gone(src);
+				end_gone(src);
 		}
 		end_subscription(s);
 	}
