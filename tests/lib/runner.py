@@ -11,7 +11,7 @@
   --deadline MINUTES           end the whole run by then: 20 for the short tier, else 75
   --without-engine             skip what needs a Docker engine instead of failing it
   --soak                       the long forms of the tests, hours
-  --record                     write how long the tests took to tests/durations
+  --record                     write how long the tests took in runs here to tests/durations
 
 Labels: lint unit golden scenario oracle terminal engine attack fault fuzz bench bare vm. Builds stay in build-VARIANT,
 where cmake's presets have theirs; logs of failed and flaky tests in build-test/logs. Everything else that a run makes,
@@ -38,6 +38,7 @@ tests are not run again. The last line is "N passed, N failed, N skipped"; the e
 
 import collections
 import concurrent.futures
+import contextlib
 import datetime
 import fcntl
 import os
@@ -132,7 +133,7 @@ class Outcome:
 
 
 class Options:
-    full = soak = without_engine = record = False
+    full = soak = without_engine = False
     variant = None
     deadline = None
     picked = ()
@@ -144,6 +145,10 @@ class Options:
 def usage(message):
     print(f"tests/run: {message}", file=sys.stderr)
     sys.exit(2)
+
+
+def cache_folder():
+    return f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/berth-tests"
 
 
 def now():
@@ -215,20 +220,20 @@ def select(options):
 
 
 class Durations:
-    """tests/durations, lines "SECONDS NAME VARIANT": the longest that a test took on two quiet cores."""
+    """tests/durations, lines "SECONDS NAME VARIANT": the longest that a test took on two quiet cores. How long each took
+    when it was last run is kept in the cache."""
 
     path = f"{SRC}/tests/durations"
 
-    def __init__(self):
+    def __init__(self, cache):
         self.seen = {}
-        self.known = {}
-        try:
-            with open(self.path) as file:
-                for line in file:
-                    seconds, name, variant = line.split()
-                    self.known[name, variant] = float(seconds)
-        except FileNotFoundError:
-            pass
+        self.known = self.read(self.path)
+        self.cached = f"{cache}/durations"
+
+    @staticmethod
+    def read(path):
+        found = (re.fullmatch(r"(\d+) (\S+) (\S+)", line) for line in read_lines(path))
+        return {(line[2], line[3]): float(line[1]) for line in found if line}
 
     def limit(self, test):
         longest = LONGER_LIMIT.get(test.name, LONGER_LIMIT.get(test.label, LONGEST_LIMIT))
@@ -238,14 +243,23 @@ class Durations:
     def took(self, test, seconds):
         self.seen[test.name, test.variant] = seconds
 
-    def write(self):
+    @staticmethod
+    def write(path, durations):
+        with open(f"{path}.new", "w") as file:
+            file.writelines(f"{seconds:.0f} {name} {variant}\n" for (name, variant), seconds in sorted(durations.items()))
+        os.replace(f"{path}.new", path)
+
+    def remember(self):
+        with locked(self.cached):
+            self.write(self.cached, {**self.read(self.cached), **self.seen})
+
+    def record(self):
+        """What is in the cache becomes tests/durations, where it is longer than what is there or new."""
         existing = {name for label in LABELS for name in files_of(label)}
-        merged = {key: value for key, value in self.known.items() if key[0] in existing}
-        for key, seconds in self.seen.items():
-            merged[key] = max(seconds, merged.get(key, 0))
-        with open(self.path, "w") as file:
-            for (name, variant), seconds in sorted(merged.items()):
-                file.write(f"{seconds:.0f} {name} {variant}\n")
+        last = self.read(self.cached)
+        merged = {key: max(last.get(key, 0), self.known.get(key, 0)) for key in {**last, **self.known} if key[0] in existing}
+        self.write(self.path, merged)
+        print(f"tests/durations: {len(merged)} lines")
 
 
 class Processes:
@@ -316,9 +330,9 @@ class Run:
         if not 0 <= now() - self.begun < 3600:
             self.begun = now()
         self.deadline = self.begun + MINUTE * options.deadline
-        self.cache = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/berth-tests"
+        self.cache = cache_folder()
         self.logs = f"{SRC}/build-test/logs"
-        self.durations = Durations()
+        self.durations = Durations(self.cache)
         self.passed = self.failed = self.skipped = 0
         self.failures = []
         self.flaky = []
@@ -684,8 +698,7 @@ class Run:
 
     def remember(self):
         path = f"{SRC}/build-test/failed"
-        with open(f"{path}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(path):
             names = set(read_lines(path))
             names = {name for name in names if name not in self.outcome_of} | {name for name, bad in self.outcome_of.items() if bad}
             with open(f"{path}.new", "w") as file:
@@ -697,8 +710,7 @@ class Run:
             with open(f"{self.cache}/flaky", "a") as file:
                 for test in self.flaky:
                     file.write(f"{datetime.date.today()} {commit} {test.title}\n")
-        if self.options.record:
-            self.durations.write()
+        self.durations.remember()
 
     def summary(self):
         for seconds, title in sorted(self.times, reverse=True)[:25]:
@@ -715,6 +727,14 @@ class Run:
             self.say(f"flaky    {test.title}")
         self.say(f"flaky: {len(self.flaky)}")
         self.say(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped")
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Two runs at once take turns."""
+    with open(f"{path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def read_lines(path):
@@ -739,8 +759,10 @@ def parse(words):
             print("\n".join(name for label in LABELS for name in files_of(label)))
             sys.exit(0)
         if word == "--flaky":
-            cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-            print("\n".join(read_lines(f"{cache}/berth-tests/flaky")) or "no test was flaky here")
+            print("\n".join(read_lines(f"{cache_folder()}/flaky")) or "no test was flaky here")
+            sys.exit(0)
+        if word == "--record":
+            Durations(cache_folder()).record()
             sys.exit(0)
         if word == "--again":
             path = f"{SRC}/build-test/failed"
@@ -751,7 +773,7 @@ def parse(words):
                 print("nothing failed when it was last run here")
                 sys.exit(0)
             picked += names
-        elif word in ("--full", "--soak", "--without-engine", "--record"):
+        elif word in ("--full", "--soak", "--without-engine"):
             setattr(options, word[2:].replace("-", "_"), True)
         elif word == "--variant":
             options.variant = words.pop(0) if words else ""

@@ -38,6 +38,9 @@ printed() {
 plant good true
 check "a test that passes" run 0
 check "is counted" printed '^2 passed, 0 failed, 0 skipped$'
+python3 -B tree/tests/lib/runner.py --record >said && cat tree/tests/durations >>said
+check "how long it took is recorded" printed '^[0-9]+ scenario.good asan$'
+rm -f tree/tests/durations
 
 plant hang 'sleep 1000' good true
 echo "0 scenario.hang asan" >tree/tests/durations
