@@ -21,6 +21,12 @@ static bool is_private_engine(const char *path)
 		!private_engine_socket(own, sizeof own) && !strcmp(path, own);
 }
 
+/* The socket of the engine that systemd starts as "docker"; any other belongs to an engine that somebody started. */
+static bool is_of_docker_service(const char *path)
+{
+	return path && (!strcmp(path, "/var/run/docker.sock") || !strcmp(path, "/run/docker.sock"));
+}
+
 static const char *no_unix(const char *path, int errnum)
 {
 	if ((errnum == ENOENT || errnum == ECONNREFUSED) && is_private_engine(path))
@@ -28,6 +34,9 @@ static const char *no_unix(const char *path, int errnum)
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:
+		if (!is_of_docker_service(path))
+			return "no such socket: start the engine that listens there, or name another with "
+			       "--host or DOCKER_HOST";
 		return "no such socket: start the engine (systemctl start docker, or a private one "
 		       "with berth engine start), or name another with --host or DOCKER_HOST";
 	case EACCES:
@@ -35,6 +44,9 @@ static const char *no_unix(const char *path, int errnum)
 		return "permission denied: join the group that owns the socket (usermod -aG docker "
 		       "USER, then log in again), or use a rootless engine";
 	case ECONNREFUSED:
+		if (!is_of_docker_service(path))
+			return "the socket exists, but no engine listens on it: start the engine that "
+			       "uses it, or name another with --host or DOCKER_HOST";
 		return "the socket exists, but no engine listens on it: start it (systemctl start "
 		       "docker, or a private one with berth engine start)";
 	case ENOTSOCK: return "this is not a socket: correct the path";

@@ -1075,7 +1075,8 @@ static void test_unreachable(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	url = xasprintf("unix://%s", path);
-	expect_unreachable("unix:///no/such/socket", "no such socket");
+	expect_unreachable("unix:///no/such/socket", "start the engine that listens there");
+	expect_unreachable("unix:///run/user/1/docker.sock", "start the engine that listens there");
 	expect_unreachable(url, "no engine listens");
 	unlink(path);
 	if (!getenv("DOCKER_TLS_VERIFY"))
