@@ -61,7 +61,7 @@ static void describe_progress(struct str *line, const struct job_info *j)
 		str_addf(line, ", %s", format_bytes(done, j->bytes_done));
 	if (j->bytes_done && j->bytes_total > j->bytes_done)
 		str_addf(line, "%s %s", of, format_bytes(total, j->bytes_total));
-	if (j->rate > 0)
+	if (j->rate >= 1) /* not "0/s" where one takes longer than a second */
 		str_addf(line, ", %s/s",
 			j->bytes_done ? format_bytes(done, (uint64_t)j->rate)
 				      : format_count(done, (uint64_t)j->rate));
