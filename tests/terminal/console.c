@@ -416,6 +416,27 @@ static void test_engine_lost(void **state)
 	ends_well(t, 0);
 }
 
+/* What follows the engine says so while nothing comes because it is gone. */
+static void test_engine_lost_followed(void **state)
+{
+	static const char *const page[] = {":events\r", ":containers\r/^alpha\rl"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
+		struct term *t = open_listed();
+
+		term_send(t, page[i]);
+		term_expect(t, "following");
+		engine_start(NULL);
+		term_expect(t, "the engine does not answer");
+		term_expect_gone(t, "following");
+		engine_start("{" CONTAINERS "}");
+		term_expect_gone(t, "the engine does not answer");
+		term_send(t, "Q");
+		ends_well(t, 0);
+	}
+}
+
 /* Another engine on the same socket: nothing of the old one is left to act on. */
 static void test_engine_replaced(void **state)
 {
@@ -584,10 +605,10 @@ static void test_key_clash(void **state)
 
 	(void)state;
 	snprintf(path, sizeof path, "%s/k.yaml", dir);
-	write_file(path, "keys:\n  logs: \"S\"\n  help: \"O\"\n");
+	write_file(path, "keys:\n  logs: \"S\"\n  help: \"J\"\n");
 	t = console_by(120, 24, NULL, arguments);
 	term_expect(t, "k.yaml:2:9: key `S` is bound to both `start-stop` and `logs`");
-	term_send(t, "O");
+	term_send(t, "J");
 	term_expect(t, "mark the row");
 	term_send(t, "q");
 	term_expect_gone(t, "mark the row");
@@ -1008,6 +1029,7 @@ int main(void)
 		TEST(test_40_by_12),
 		TEST(test_unknown_term),
 		TEST(test_engine_lost),
+		TEST(test_engine_lost_followed),
 		TEST(test_engine_replaced),
 		TEST(test_garbled_list),
 		TEST(test_no_engine),

@@ -317,7 +317,7 @@ static void draw_entry(struct canvas *c, struct area a, const struct entry *e)
 		canvas_clip(c, x + name_w, a.y, left - name_w, STYLE(TEXT), e->text + e->more);
 }
 
-static void draw_events_head(const struct events *s, struct canvas *c, struct area a)
+static void draw_events_head(const struct events *s, bool lost, struct canvas *c, struct area a)
 {
 	int type_w = a.w >= 60 ? 11 : 0, when_w = a.w >= 100 ? 13 : 9, x = a.x + 1;
 	char text[128], folded[64] = "", n[FORMAT_MAX], m[FORMAT_MAX];
@@ -339,8 +339,12 @@ static void draw_events_head(const struct events *s, struct canvas *c, struct ar
 			snprintf(folded, sizeof folded, "%s folded (e) · ",
 				format_count(m, s->folded));
 		snprintf(text, sizeof text, "%s%s · %s", a.w >= 60 ? folded : "",
-			format_count(n, count_shown(s)), s->follow ? "following" : "not following");
-		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1, STYLE(DIM), text);
+			format_count(n, count_shown(s)),
+			lost                ? "the engine does not answer"
+				: s->follow ? "following"
+					    : "not following");
+		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1,
+			lost ? STYLE(WARN) : STYLE(DIM), text);
 	} else {
 		snprintf(text, sizeof text, "%s new below",
 			format_count(m, below < fresh ? below : fresh));
@@ -355,7 +359,7 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 
 	s->rows = a.h - 1;
 	top = events_top(s);
-	draw_events_head(s, c, a);
+	draw_events_head(s, app_snapshot(v->app)->engine.phase != ENGINE_UP, c, a);
 	if (!count_shown(s)) {
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
 			s->filter.set ? "Nothing matches the filter; Esc clears it."

@@ -355,7 +355,11 @@ static int draw_state(const struct logs *s, struct canvas *c, struct area a)
 	} else {
 		snprintf(text, sizeof text, "%s%s %s · %s", more, format_count(n, s->buf->count),
 			s->buf->count == 1 ? "line" : "lines",
-			s->follow ? "following" : "not following");
+			s->lost             ? "the engine does not answer"
+				: s->follow ? "following"
+					    : "not following");
+		if (s->lost)
+			st = STYLE(WARN);
 	}
 	if (text_width(text, strlen(text)) > a.w - 12)
 		text[0] = '\0';
