@@ -108,6 +108,7 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(JOB_CANCEL, "job.cancel", GROUPED, OP_READS, "cancel job")                              \
 	X(JOB_ALLOW, "job.allow", GUARDED, OP_CHANGES, "allow")                                   \
 	X(BENCH_RUN, "bench.run", GROUPED, OP_CHANGES, "run benchmark")                           \
+	X(LOG_EXPORT, "log.export", GROUPED, OP_READS, "export the audit log")                    \
 	X(LOG_START, "log.start", INTERNAL, OP_READS, "start the audit log")                      \
 	X(LOG_CHECKPOINT, "log.checkpoint", INTERNAL, OP_READS, "sign the audit log")             \
 	X(LOG_PRUNED, "log.pruned", INTERNAL, OP_READS, "pruned the audit log")                   \

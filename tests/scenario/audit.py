@@ -218,6 +218,9 @@ def tampering_is_told():
         assert s.audit("verify", "--head", head).code == 0
         bundle = os.path.join(s.dir, "bundle")
         assert s.audit("export", bundle).code == 0
+        s.audit("export", bundle).fails_with(1, bundle)  # never written over, and then nothing was exported
+        records = s.records("--act", "log.export")
+        assert [r["name"] for r in records] == [os.path.realpath(bundle)], records
         clean = s.audit("verify", "--json", bundle)
         assert clean.code == 0 and clean.json()["clean"], clean.out
         fits("audit_verify", clean.out)

@@ -6,17 +6,20 @@
 #include <string.h>
 #include <time.h>
 
+#include <berth/arena.h>
 #include <berth/audit.h>
 #include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/jsonw.h>
+#include <berth/record.h>
 #include <berth/text.h>
 #include <berth/when.h>
 
 #include "views/audit/audit_text.h"
 #include "cli/audit_decisions.h"
+#include "cli/gate.h"
 #include "cli/run.h"
 
 #define FOLLOW_MS 200
@@ -349,14 +352,42 @@ int cli_audit_verify(const struct cli *c, const struct settings *s, struct err *
 
 /* ---- export, head */
 
+/* Afterwards: a log that takes no more can still be exported. */
+static void record_export(const struct cli *c, const char *what)
+{
+	char full[PATH_MAX];
+	const char *file = c->argc ? c->argv[0] : "-"; /* standard output */
+	const struct key_value param = {"what", what, false};
+	struct audit_record r = {.operation = OP_LOG_EXPORT,
+		.target_type = "file",
+		.name = c->argc && realpath(file, full) ? full : file,
+		.nparams = 1,
+		.params = &param};
+	struct recorder by = {.program = "audit export"};
+	struct policy policy;
+	struct arena mem;
+	struct err none = ERR_INIT;
+
+	arena_init(&mem, 1024);
+	by.policy = cli_policy(c, &policy, &mem, &none) ? NULL : &policy;
+	record_event(&by, &r, NULL);
+	recorder_close(&by);
+	arena_release(&mem);
+}
+
 int cli_audit_export(const struct cli *c, const struct settings *s, struct err *e)
 {
 	uint64_t records;
 	char n[FORMAT_MAX];
+	int rc;
 
 	(void)s;
-	if (cli_flag(c, "decisions"))
-		return audit_decisions(c, e);
+	if (cli_flag(c, "decisions")) {
+		rc = audit_decisions(c, e);
+		if (rc >= 0)
+			record_export(c, "decisions");
+		return rc;
+	}
 	if (cli_value(c, "since") || cli_value(c, "until"))
 		return err_set(e, ERR_USAGE,
 			"A bundle holds the whole log: --since and --until need --decisions.");
@@ -364,6 +395,7 @@ int cli_audit_export(const struct cli *c, const struct settings *s, struct err *
 		return err_set(e, ERR_USAGE, "audit export needs FILE, the bundle to write.");
 	if (audit_export(NULL, c->argv[0], &records, e) < 0)
 		return -1;
+	record_export(c, "log");
 	printf("%s records; check them anywhere with: berth audit verify FILE\n",
 		format_count(n, records));
 	return cli_finish();
