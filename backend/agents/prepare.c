@@ -19,7 +19,6 @@
 #include <openssl/evp.h>
 
 #include <berth/check.h>
-#include <berth/container_id.h>
 #include <berth/hex.h>
 #include <berth/images.h>
 #include <berth/mem.h>
@@ -119,26 +118,6 @@ static void tag_of(const struct agent_def *a, const char *base_id, char tag[64])
 	}
 	CHECK(EVP_Digest(text.s, text.len, digest, &len, EVP_sha256(), NULL) && len >= 8);
 	hex_text(stpcpy(tag, "berth/prepared:"), digest, 8);
-}
-
-/* 1 there, 0 not; *root is the engine's answer, to be deleted. */
-static int look_for_image(struct agents_host *h, const char *image, cJSON **root, struct err *e)
-{
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	struct err asked = ERR_INIT;
-
-	*root = NULL;
-	str_addf(&target, "/images/%s/json", image);
-	if (sync_ask(h->at.engine, "look for the image %s", image, "GET", target.s, NULL, 0, &reply,
-		    &asked))
-		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	*root = ejson_parse(reply.s, reply.len, e);
-	if (!*root)
-		return -1;
-	if (!id_is_image(ejson_string(*root, "Id")))
-		return err_set(e, ERR_PROTOCOL,
-			"the engine knows the image %s, but not its full id.", image);
-	return 1;
 }
 
 static int refuse_missing_image(const struct agent_def *a, struct err *e)
@@ -479,7 +458,7 @@ int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, s
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	AUTO_JSON cJSON *base = NULL, *there = NULL;
 	char tag[64];
-	int found = look_for_image(h, a->image, &base, e);
+	int found = sync_image(h->at.engine, a->image, 0, &base, e);
 
 	*image = a->image;
 	if (found < 0)
@@ -494,7 +473,7 @@ int prepare_image(struct agents_host *h, const struct agent_def *a, bool make, s
 		return 0;
 	/* Agents with the same lists come up at the same time: the second finds what the first made. */
 	pthread_mutex_lock(&one_at_a_time);
-	found = look_for_image(h, tag, &there, e);
+	found = sync_image(h->at.engine, tag, 0, &there, e);
 	if (!found)
 		found = prepare_one(h, a, base, tag, mem, e) ? -1 : 1;
 	pthread_mutex_unlock(&one_at_a_time);

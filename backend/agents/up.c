@@ -730,7 +730,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 static void check_made_of(
 	struct agents_host *h, const struct spec *s, const char *id, struct agent_checked *ret)
 {
-	AUTO_STR struct str image = STR_INIT, container = STR_INIT, target = STR_INIT;
+	AUTO_STR struct str container = STR_INIT, target = STR_INIT;
 	AUTO_JSON cJSON *i = NULL, *c = NULL;
 	struct enforced *item = &ret->item[ret->n];
 	const char *now = "", *was;
@@ -739,11 +739,7 @@ static void check_made_of(
 	if (sync_ask(h->at.engine, "look at %s", s->name, "GET", target.s, NULL, 0, &container,
 		    NULL))
 		return;
-	str_clear(&target);
-	str_addf(&target, "/images/%s/json", s->image);
-	if (!sync_ask(h->at.engine, "look for the image %s", s->image, "GET", target.s, NULL, 0,
-		    &image, NULL) &&
-		(i = ejson_parse(image.s, image.len, NULL)))
+	if (sync_image(h->at.engine, s->image, 0, &i, NULL) > 0)
 		now = ejson_string(i, "Id");
 	c = ejson_parse(container.s, container.len, NULL);
 	was = ejson_string(c, "Image");

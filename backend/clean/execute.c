@@ -284,39 +284,26 @@ static int do_remove(struct worker *k, const struct clean_item *it, struct err *
 	return sync_act(k->en, ACT_REMOVE, it->id, false, !it->foreign, -1, e);
 }
 
-static cJSON *image_json(struct worker *k, const char *reference, struct err *e)
-{
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-
-	str_adds(&target, "/images/");
-	url_escape(&target, reference);
-	str_adds(&target, "/json");
-	if (sync_ask(k->en, "look at the image %s", reference, "GET", target.s, NULL, ASK_MS,
-		    &reply, e))
-		return NULL;
-	return ejson_parse(reply.s, reply.len, e);
-}
-
 /* The engine removes an image of several names by its id only by force, which asks nobody who uses it.  So all names
  * but the last go first; one that means another image by now is not touched. */
 static int untag_others(struct worker *k, const struct clean_item *it, struct err *e)
 {
-	AUTO_JSON cJSON *image = image_json(k, it->id, e);
+	AUTO_JSON cJSON *image = NULL;
+	int there = sync_image(k->en, it->id, ASK_MS, &image, e);
 	const cJSON *tags = ejson_get(image, "RepoTags");
 	size_t n = ejson_count(tags);
 
-	if (!image)
-		return -1;
+	if (there <= 0)
+		return there; /* its removal says that it is gone */
 	for (size_t i = 0; i + 1 < n; i++) {
 		AUTO_STR struct str target = STR_INIT;
 		const char *tag = ejson_text(cJSON_GetArrayItem((cJSON *)(uintptr_t)tags, (int)i));
-		AUTO_JSON cJSON *now = *tag ? image_json(k, tag, NULL) : NULL;
+		AUTO_JSON cJSON *now = NULL;
 
-		if (!now || strcmp(ejson_string(now, "Id"), it->id) != 0)
+		if (!*tag || sync_image(k->en, tag, ASK_MS, &now, NULL) <= 0 ||
+			strcmp(ejson_string(now, "Id"), it->id) != 0)
 			continue;
-		str_adds(&target, "/images/");
-		url_escape(&target, tag);
-		str_adds(&target, "?noprune=1");
+		url_image(&target, tag, "?noprune=1");
 		if (sync_ask(k->en, "remove the name %s", tag, "DELETE", target.s, NULL, ASK_MS,
 			    NULL, e))
 			return -1;

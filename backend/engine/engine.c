@@ -349,17 +349,28 @@ struct cJSON *call_json(struct engine_call *c, const struct http_reply *r)
 	return NULL;
 }
 
-void url_escape(struct str *out, const char *s)
-{
-	static const char safe[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+#define URL_SAFE "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
+static void escape_but(struct str *out, const char *safe, const char *s)
+{
 	for (; *s; s++) {
 		if (strchr(safe, *s))
 			str_addc(out, *s);
 		else
 			str_addf(out, "%%%02X", (unsigned char)*s);
 	}
+}
+
+void url_escape(struct str *out, const char *s)
+{
+	escape_but(out, URL_SAFE, s);
+}
+
+void url_image(struct str *out, const char *reference, const char *after)
+{
+	str_adds(out, "/images/");
+	escape_but(out, URL_SAFE "/:@", reference);
+	str_adds(out, after);
 }
 
 const char *short_id(const char *id, char buf[65])

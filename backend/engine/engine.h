@@ -226,6 +226,8 @@ struct engine_call *engine_counts(struct engine *en, engine_counts_fn fn, void *
 
 /* Append s with everything but unreserved characters escaped (RFC 3986). */
 void url_escape(struct str *out, const char *s);
+/* "/images/REFERENCE" and `after`.  Slashes of the reference stay: 20.10 does not find an escaped name. */
+void url_image(struct str *out, const char *reference, const char *after);
 
 /* Any other request; `what` is for messages ("create the container %s" with `subject`).  The body of
  * the reply is NUL-terminated and only valid in the callback. */

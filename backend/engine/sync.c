@@ -7,6 +7,7 @@
 
 #include <berth/check.h>
 #include <berth/clock.h>
+#include <berth/container_id.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
@@ -233,6 +234,29 @@ int sync_ask(struct engine_sync *s, const char *what, const char *subject, const
 		engine_ask(
 			s->en, what, subject, method, target, body, timeout_ms, on_sync_reply, &a),
 		&a);
+}
+
+int sync_image(
+	struct engine_sync *s, const char *reference, int timeout_ms, cJSON **ret, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+	struct err asked = ERR_INIT;
+
+	*ret = NULL;
+	url_image(&target, reference, "/json");
+	if (sync_ask(s, "look for the image %s", reference, "GET", target.s, NULL, timeout_ms,
+		    &reply, &asked))
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
+	root = ejson_parse(reply.s, reply.len, e);
+	if (!root)
+		return err_wrap(e, "cannot look for the image %s", reference);
+	if (!id_is_image(ejson_string(root, "Id")))
+		return err_set(e, ERR_PROTOCOL,
+			"the engine knows the image %s, but not its full id.", reference);
+	*ret = root;
+	root = NULL;
+	return 1;
 }
 
 static void on_sync_done(void *ctx, const struct err *err)

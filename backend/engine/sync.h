@@ -40,6 +40,9 @@ int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e);
 /* *reply (may be NULL) gets the body, appended. */
 int sync_ask(struct engine_sync *s, const char *what, const char *subject, const char *method,
 	const char *target, const char *body, int timeout_ms, struct str *reply, struct err *e);
+/* 1: *ret is what the engine says of the image, which has a full id; cJSON_Delete it.  0: it has no such image.  -1. */
+int sync_image(
+	struct engine_sync *s, const char *reference, int timeout_ms, cJSON **ret, struct err *e);
 int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bool volumes,
 	int timeout_s, struct err *e);
 /* `stop` is asked ten times a second; once it says yes the transfer ends with ERR_CANCELLED.  The

@@ -251,34 +251,11 @@ int image_reference(const char *given, char full[IMAGE_REFERENCE_MAX], struct er
 	return 0;
 }
 
-/* 1 and the engine's words about it, which are the caller's; 0 no such image; -1. */
-static int ask_for_image(struct images *im, const char *reference, cJSON **ret, struct err *e)
-{
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
-	struct err asked = ERR_INIT;
-
-	/* Slashes stay: 20.10 does not find an escaped name. */
-	str_addf(&target, "/images/%s/json", reference);
-	if (sync_ask(im->at.engine, "look for the image %s", reference, "GET", target.s, NULL, 0,
-		    &reply, &asked))
-		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	root = ejson_parse(reply.s, reply.len, e);
-	if (!root)
-		return err_wrap(e, "cannot look for the image %s", reference);
-	if (!id_is_image(ejson_string(root, "Id")))
-		return err_set(
-			e, ERR_PROTOCOL, "the engine knows %s, but not its full id.", reference);
-	*ret = root;
-	root = NULL;
-	return 1;
-}
-
 int image_look(struct images *im, const char *reference, struct image_made *ret, const char *label,
 	char *value, size_t cap, struct err *e)
 {
 	AUTO_JSON cJSON *root = NULL;
-	int there = ask_for_image(im, reference, &root, e);
+	int there = sync_image(im->at.engine, reference, 0, &root, e);
 
 	if (there <= 0)
 		return there;
@@ -475,7 +452,7 @@ static int do_remove_image(void *ctx, struct audit_record *r, struct err *e)
 	AUTO_JSON cJSON *root = NULL;
 	const cJSON *one;
 
-	str_addf(&target, "/images/%s?force=%d", r->name, rm->force);
+	url_image(&target, r->name, rm->force ? "?force=1" : "?force=0");
 	if (sync_ask(rm->im->at.engine, "remove the image %s", r->name, "DELETE", target.s, NULL, 0,
 		    &reply, e))
 		return -1;
@@ -523,7 +500,7 @@ int images_remove(struct images *im, const char *reference, bool force, struct i
 	if (!strchr(reference, ':') && !strchr(reference, '/') && strlen(reference) >= 12 &&
 		strspn(reference, "0123456789abcdef") == strlen(reference))
 		snprintf(full, sizeof full, "%s", reference);
-	there = ask_for_image(im, full, &image, e);
+	there = sync_image(im->at.engine, full, 0, &image, e);
 	if (there < 0)
 		return -1;
 	if (!there)

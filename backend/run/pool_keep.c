@@ -195,18 +195,12 @@ static bool has_file_changed(const struct pool *p)
 /* The image of that name is another one now: what was made from the old one goes. */
 static void check_image(struct pool *p, struct line *l)
 {
-	AUTO_STR struct str path = STR_INIT, reply = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	const char *id;
 
-	str_addf(&path, "/images/%s/json", l->def->image);
-	if (sync_ask(p->h->at.engine, "look for the image %s", l->def->image, "GET", path.s, NULL,
-		    0, &reply, NULL))
+	if (sync_image(p->h->at.engine, l->def->image, 0, &root, NULL) <= 0)
 		return;
-	root = ejson_parse(reply.s, reply.len, NULL);
-	id = root ? ejson_string(root, "Id") : NULL;
-	if (!id)
-		return;
+	id = ejson_string(root, "Id");
 	if (*l->image && strncmp(l->image, id, sizeof l->image - 1))
 		drain_line(p, l);
 	snprintf(l->image, sizeof l->image, "%s", id);

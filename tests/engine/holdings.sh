@@ -7,13 +7,14 @@ cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/engine.sh"
 n=hold$$
 trap 'docker rm -f $n-a $n-b >/dev/null 2>&1; docker volume rm -f $n-v $n-w $n-x >/dev/null 2>&1; docker network rm $n-n $n-m >/dev/null 2>&1
-docker image rm -f $n:1 $n:2 $n:3 $n:keep >/dev/null 2>&1' EXIT
+docker image rm -f $n:1 team/$n:2 team/$n:4 $n:3 $n:keep >/dev/null 2>&1' EXIT
 
-# Three images with layers of their own; the first has two names.
+# Three images with layers of their own; the first has three names.
 for i in 1 3 keep; do
 	printf 'FROM box:1\nRUN echo %s >/mark\nLABEL com.docker.compose.project=shop\n' "$i" | docker build -q -t "$n:$i" - >/dev/null || exit 1
 done
-docker tag "$n:1" "$n:2"
+docker tag "$n:1" "team/$n:2"
+docker tag "$n:1" "team/$n:4"
 for v in v w x; do docker volume create "$n-$v" >/dev/null; done
 docker network create --internal "$n-n" >/dev/null
 docker network create "$n-m" >/dev/null
@@ -35,7 +36,7 @@ print(d if not ($2) else 'ok')
 sys.exit(not ($2))"
 }
 
-check 'an image with two names is one' has images "one('$n:1') == one('$n:2') and not users(one('$n:1'))"
+check 'an image with several names is one' has images "one('$n:1') == one('team/$n:2') and not users(one('$n:1'))"
 check 'its layers are shared with its base' has images "d['measured'] and 0 < one('$n:1')['shared_bytes'] < one('$n:1')['size_bytes']"
 check 'an image is used, and made by a project' has images "users(one('$n:3')) == {'$n-a': True} and one('$n:3')['owner'] == 'compose shop'"
 check 'a volume is used, also by one that is stopped' has volumes \
@@ -79,8 +80,8 @@ check 'two at once' bash -c "[ $one = 0 ] || [ $two = 0 ]; ! docker volume inspe
 
 check 'a volume goes' says 0 "*removed  volume    $n-x*1 removed*" "$BERTH" volumes rm --yes "$n-x"
 check 'it is gone' bash -c "! docker volume inspect $n-x"
-check 'an image goes with both its names' says 0 "*1 removed*" "$BERTH" images rm --yes "$n:2"
-check 'they are gone' bash -c "! docker image inspect $n:1 && ! docker image inspect $n:2"
+check 'an image goes with all its names' says 0 "*1 removed*" "$BERTH" images rm --yes "team/$n:2"
+check 'they are gone' bash -c "for i in $n:1 team/$n:2 team/$n:4; do ! docker image inspect \$i || exit 1; done"
 check 'its base is not' docker image inspect box:1
 check 'an id is enough' says 0 '*1 removed*' "$BERTH" networks rm --yes "$(docker network inspect -f '{{.Id}}' "$n-m" | cut -c 1-12)"
 "$BERTH" images rm --yes --json "$n:keep" >clean.json
