@@ -31,7 +31,7 @@
 struct member {
 	pid_t pid, parent;
 	char state;
-	bool below;
+	bool below, known; /* of the command; whether that is known */
 };
 
 /* State and parent; the name may hold anything but ends at the last ')'. */
@@ -43,7 +43,7 @@ static int read_proc_entry(pid_t pid, struct member *m)
 	if (proc_file(pid, "stat", text, sizeof text) || !(after = strrchr(text, ')')) ||
 		strlen(after) < 5)
 		return -1;
-	*m = (struct member){pid, (pid_t)atoi(after + 4), after[2], false};
+	*m = (struct member){pid, (pid_t)atoi(after + 4), after[2], false, false};
 	return 0;
 }
 
@@ -68,19 +68,42 @@ static size_t list_members(const char *path, struct member **out)
 	return n;
 }
 
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = ((const struct member *)a)->pid, y = ((const struct member *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static struct member *parent_of(struct member *all, size_t n, const struct member *m)
+{
+	struct member key = {.pid = m->parent};
+
+	return bsearch(&key, all, n, sizeof *all, compare_pids);
+}
+
+/*
+ * Marks what descends from `top` or from who is marked already.  Each process is walked over once, up to one of which it
+ * is known: a container may fork thousands, in any order.  Read while numbers are given again, parents may form a circle.
+ */
 static void mark_below(struct member *all, size_t n, pid_t top)
 {
-	bool grew = true;
+	mem_sort(all, n, sizeof *all, compare_pids);
+	for (size_t i = 0; i < n; i++)
+		all[i].known = all[i].below;
+	for (size_t i = 0; i < n; i++) {
+		struct member *m = &all[i];
+		size_t steps = 0;
+		bool below;
 
-	while (grew) {
-		grew = false;
-		for (size_t i = 0; i < n; i++) {
-			bool below = all[i].parent == top;
-
-			for (size_t k = 0; !below && !all[i].below && k < n; k++)
-				below = all[k].below && all[k].pid == all[i].parent;
-			if (below && !all[i].below)
-				all[i].below = grew = true;
+		while (m && !m->known && m->parent != top && steps++ < n)
+			m = parent_of(all, n, m);
+		below = m && (m->known ? m->below : m->parent == top);
+		for (m = &all[i]; m && !m->known; m = parent_of(all, n, m)) {
+			m->known = true;
+			m->below = below;
+			if (m->parent == top)
+				break;
 		}
 	}
 }
@@ -146,7 +169,8 @@ int lane_end_command(const struct lane_command *c, int limit_ms)
 
 		for (size_t i = 0; i < n; i++)
 			all[i].below = is_stray(&all[i], c->guest);
-		mark_below(all, n, top > 0 ? top : -1);
+		if (n)
+			mark_below(all, n, top > 0 ? top : -1);
 		for (size_t i = 0; i < n; i++)
 			if (all[i].below) {
 				end_process(all[i].pid, all[i].parent, c->id);
