@@ -307,6 +307,14 @@ static void try_again(struct kept *w)
 	w->next_ns = clock_mono_ns() + w->again_ns;
 }
 
+/* By the limits as they are now: a person who lets it go on says first that it may. */
+static bool is_over_now(const struct keeper *k, struct kept *w)
+{
+	w->limits = k->o->usual;
+	workspace_limits(k->all, &w->info, &w->limits);
+	return workspace_over(&w->limits, &w->used);
+}
+
 static void judge_kept(struct keeper *k, struct kept *w)
 {
 	struct breaching b = {.k = k, .w = w, .f = w->of};
@@ -323,7 +331,7 @@ static void judge_kept(struct keeper *k, struct kept *w)
 			try_again(w);
 		else
 			w->again_ns = 0;
-	} else if (!needs_no_more(w)) {
+	} else if (!needs_no_more(w) && is_over_now(k, w)) {
 		describe_breach(&b);
 		record_kept(&b, OP_WORKSPACE_BREACH, do_breach);
 		w->told = true;

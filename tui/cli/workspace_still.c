@@ -84,6 +84,18 @@ static int let_it_be(struct workspace_cli *x, const struct workspace_amount *hel
 	return 0;
 }
 
+static bool any_held(const struct workspace_cli *x)
+{
+	char why[256];
+
+	for (size_t i = 0; i < x->still.n; i++)
+		if (freeze_why(&x->still.box[i], why, sizeof why) ||
+			freeze_refuses(&x->still.box[i], why, sizeof why))
+			return true;
+	return false;
+}
+
+/* First that it may, then that it does: the keeper may look at any moment. */
 static int thaw_workspace(struct workspace_cli *x, struct err *e)
 {
 	struct thawing t = {x, 0};
@@ -96,7 +108,7 @@ static int thaw_workspace(struct workspace_cli *x, struct err *e)
 		return -1;
 	x->still.pause = workspace_cli_ask_engine;
 	x->still.ctx = (void *)x->c;
-	if (record_act(&x->by, &r, NULL, do_thaw, &t, e) || (t.n && let_it_be(x, &held, e)))
+	if ((any_held(x) && let_it_be(x, &held, e)) || record_act(&x->by, &r, NULL, do_thaw, &t, e))
 		return -1;
 	if (t.n)
 		printf("%s: %d container%s run%s again.\n", x->path, t.n, t.n == 1 ? "" : "s",
