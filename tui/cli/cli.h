@@ -37,8 +37,9 @@ enum cli_needs {
 	NEEDS_SETTINGS = 1, /* they are read first; without it a wrong file is not in its way */
 	NEEDS_ENGINE = 2,   /* says on stderr when that keeps it waiting */
 	TAKES_TEAM = 4,     /* has a use for -c FILE; others refuse it */
-	ANY_STATE = 16, /* has no use for the state directory, or reports what is wrong with it */
-	IS_PLUGIN = 8,  /* for monitoring: an error is "UNKNOWN" on stdout, and exit code 3 */
+	ANY_STATE = 16,  /* has no use for the state directory, or reports what is wrong with it */
+	PRINTS_USE = 32, /* of CPU, memory ...: containers are measured for it */
+	IS_PLUGIN = 8,   /* for monitoring: an error is "UNKNOWN" on stdout, and exit code 3 */
 };
 
 struct cli_command {

@@ -434,7 +434,7 @@ static const char *const name_kinds[] = {"containers", "tools", "contexts", "the
 	"images", "workspaces", "tags", "volumes", "networks", "checkpoints", "filters", NULL};
 
 static const struct cli_command commands[] = {
-	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
 		.help = "print containers and their statistics once",
 		.about =
 			"Takes two samples 250 ms apart to compute CPU and rates.  Without --all only "
@@ -446,7 +446,8 @@ static const struct cli_command commands[] = {
 			"that are given), exited= an exit code, of containers that ended.  Unknown "
 			"values are null in JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
-	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
 		.help = "print the statistics of running containers, every second",
 		.about =
 			"CONTAINER is an id, a name, the beginning of an id, or an agent, tried in this "
@@ -479,7 +480,8 @@ static const struct cli_command commands[] = {
 			"({{.Config.Labels.com.example.team}}), and the number of an element ({{.Mounts.0.Source}}); "
 			"{{json .Mounts}} prints it as JSON.  A member that is not there is an error.",
 		.options = inspect_options},
-	{"top", "CONTAINER", 1, 1, CORE(cli_top), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"top", "CONTAINER", 1, 1, CORE(cli_top),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
 		.help = "print the processes of a container", .options = top_options},
 	{"events", "[CONTAINER...]", 0, -1, CORE(cli_events),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
@@ -539,7 +541,7 @@ static const struct cli_command commands[] = {
 			"running.  Changes in its own file system and its removed anonymous volumes are "
 			"lost.  Agents are recreated by `berth up`.",
 		.options = undo_options, .schema = "berth.undo/1"},
-	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE | ANY_STATE,
+	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE | ANY_STATE | PRINTS_USE,
 		.help = "check the system and show how to fix problems",
 		.about = "Exits with 1 if a requirement of berth is missing.",
 		.options = doctor_options, .schema = "berth.doctor/1"},

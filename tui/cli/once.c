@@ -41,17 +41,6 @@ static bool filters_labels(const struct cli *c)
 	return false;
 }
 
-/* The others do not print what a container uses. */
-static bool prints_use(const char *program)
-{
-	static const char *const of[] = {"ps", "stats", "top", "inspect", "doctor"};
-
-	for (size_t i = 0; i < COUNT(of); i++)
-		if (!strcmp(program, of[i]))
-			return true;
-	return false;
-}
-
 struct backend *cli_backend(const struct cli *c, const char *program, const struct policy *policy,
 	bool once, struct err *e)
 {
@@ -62,7 +51,7 @@ struct backend *cli_backend(const struct cli *c, const char *program, const stru
 		.read_only = !policy || policy->read_only,
 		.policy = policy,
 		.once = once,
-		.unmeasured = !prints_use(program),
+		.unmeasured = !c->command || !(c->command->needs & PRINTS_USE),
 		.labels = filters_labels(c),
 		.program = program,
 	};
