@@ -134,7 +134,7 @@ TABLE = {
 # Of workspaces: words, read-only, and the code where there is no such one.
 for verb, words, changes in (
         ("create", ["task", "one-{}"], True), ("list", [], False), ("mark", ["{}", "open"], True), ("show", ["{}"], False),
-        ("usage", [], False), ("fork", ["{}", "1"], True), ("checkpoint", ["{}"], True), ("checkpoints", ["{}"], False),
+        ("debug", ["{}"], False), ("usage", [], False), ("fork", ["{}", "1"], True), ("checkpoint", ["{}"], True), ("checkpoints", ["{}"], False),
         ("diff", ["{}", "one@cp"], False), ("overlap", ["{}", "one"], False), ("apply", ["{}", "."], True), ("hand-over", ["{}", "one-1", "files"], True),
         ("archives", [], False), ("results", [], False), ("shared", [], False), ("put-result", ["{}", "name", "text"], True),
         ("drop-result", ["{}", "name"], True), ("share", ["{}", "files"], True), ("limit", ["{}"], False), ("thaw", ["{}"], True),

@@ -94,7 +94,7 @@ check 'one that is not there' says 1 '*no checkpoint*' "$BERTH" workspace restor
 check 'a workspace that is not there' says 1 '*no workspace*' "$BERTH" workspace checkpoint nothing
 check 'all that is known of it' says 0 "*task*$tree/tasks/fix*owner*size*checkpoints*3*start*" "$BERTH" workspace show fix
 check 'as JSON' fits workspace "$BERTH" workspace show --json fix
-check 'how much is in all' says 0 '*tasks/fix*projects/site*files*in 2 workspaces' "$BERTH" workspace usage
+check 'how much is in all' says 0 '*tasks/fix*projects/site*files*in 2 workspaces, 0 in use' "$BERTH" workspace usage
 check 'as it was counted' fits workspace_usage "$BERTH" workspace usage --cached --json
 
 # with_mount: usage while a megabyte is mounted in a task, in a name space of its own.
@@ -129,4 +129,30 @@ PY
 }
 check 'all of it is in the log' acts
 check 'which is whole' says 0 '*' "$BERTH" audit verify
+# What is suspicious: by the kernel's clock, whatever time a file claims.
+"$BERTH" workspace create task odd >/dev/null
+check 'nothing is suspicious in a new one' says 0 '*flags * none*' "$BERTH" workspace show odd
+printf '#!/bin/sh\n' >"$tree/tasks/odd/files/old"
+chmod 755 "$tree/tasks/odd/files/old"
+check 'without a checkpoint all of it counts' says 0 '*flags * 1 executable file: files/old*' "$BERTH" workspace show odd
+"$BERTH" workspace checkpoint odd one >/dev/null
+printf '#!/bin/sh\n' >"$tree/tasks/odd/files/a tool"
+chmod 755 "$tree/tasks/odd/files/a tool"
+touch -d 2001-01-01 "$tree/tasks/odd/files/a tool"
+ln -s /etc/passwd "$tree/tasks/odd/files/out"
+ln -s files/old "$tree/tasks/odd/in"
+token=ghp_$(printf 'aB3dE6gH9j%.0s' 1 2 3)K2mN5p # in parts, so that nobody takes it for one
+echo "x = $token" >"$tree/tasks/odd/files/conf"
+check 'what is new and executable' says 0 '*flags * 1 executable file since checkpoint one: files/a tool*' "$BERTH" workspace show odd
+check 'a link that leads out' says 0 '*1 link leads out of it: files/out to /etc/passwd*' "$BERTH" workspace show odd
+check 'a likely secret, which is not shown' says 0 '*1 likely secret since checkpoint one: files/conf:1 (a token of GitHub)*' "$BERTH" workspace show odd
+check 'as JSON' fits workspace "$BERTH" workspace show --json odd
+{
+	printf 'first\nx = %s\n-----BEGIN RSA PRIVATE KEY-----\n' "$token"
+	printf 'AAAAinside\n-----END RSA PRIVATE KEY-----\n\033[2Jlast\n'
+} >"$tree/tasks/odd/logs/run.log"
+check 'a snapshot for a bug report' says 0 '*flags *structure*logs*largest files*last changed*logs/run.log*| first*a likely secret*| ^??2Jlast*' \
+	"$BERTH" workspace debug odd
+check 'without secrets' bash -c '! "$BERTH" workspace debug odd | grep -e ghp_ -e inside'
+check 'of none that is not there' says 1 '*no workspace*' "$BERTH" workspace debug none
 exit $bad

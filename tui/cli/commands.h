@@ -25,12 +25,12 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
 	cli_files_copy, cli_files_move, cli_files_delete;
 cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
-cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_usage,
-	cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap, cli_workspace_apply,
-	cli_workspace_checkpoint, cli_workspace_checkpoints, cli_workspace_restore,
-	cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify, cli_workspace_mark,
-	cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives, cli_workspace_clean,
-	cli_workspace_remove;
+cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_debug,
+	cli_workspace_usage, cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap,
+	cli_workspace_apply, cli_workspace_checkpoint, cli_workspace_checkpoints,
+	cli_workspace_restore, cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify,
+	cli_workspace_mark, cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives,
+	cli_workspace_clean, cli_workspace_remove;
 cli_run_fn cli_workspace_share, cli_workspace_shared;
 cli_run_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
 cli_run_fn cli_limit, cli_undo;

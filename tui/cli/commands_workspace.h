@@ -139,10 +139,19 @@ static const struct cli_command workspace_verbs[] = {
 		.about =
 			"Kind, owner, the containers that use it, its size, the newest change, its origin "
 			"if it is a fork, its checkpoints, and whether a restore was interrupted; of an "
-			"archived one, its archive.  An agent gets it by workspace: task:ID or "
+			"archived one, its archive.  Flags are what looks suspicious: executable files, likely "
+			"secrets and 1,000 small files in a minute that are new or changed since the newest checkpoint, and "
+			"links that lead out; none is a proof that there are none.  An agent gets it by workspace: task:ID or "
 			"project:NAME in its team file, from `berth up` to `berth down`; a task belongs to "
 			"one agent at a time.",
 		.options = workspace_options, .schema = "berth.workspace/1"},
+	{"debug", "WORKSPACE", 1, 1, FILES(cli_workspace_debug), .needs = NEEDS_SETTINGS,
+		.help = "print a snapshot of a workspace for a bug report",
+		.about =
+			"What `workspace show` prints; the folders of the first two levels with what is below them; "
+			"the 20 largest and the 20 newest files; the last 20 lines of its output and of "
+			"files in logs/.  Lines with likely secrets are left out, control characters made visible; "
+			"read it before you pass it on."},
 	{"usage", "", 0, 0, FILES(cli_workspace_usage), .needs = NEEDS_SETTINGS,
 		.help = "print the size of the workspaces",
 		.about =

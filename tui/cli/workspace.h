@@ -92,6 +92,8 @@ const char *workspace_side_word(enum checkpoint_difference d);
 
 /* The workspace that the first operand names, opened, and its checkpoints. */
 int workspace_cli_enter(struct workspace_cli *x, struct err *e);
+/* What `workspace show` prints of the first operand. */
+int workspace_cli_show(struct workspace_cli *x, struct err *e);
 /* Which containers have it: words for a person ("": none), and "held_by" of a JSON object. */
 void workspace_cli_holders(
 	struct workspace_cli *x, const struct workspace_info *i, struct str *out);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <berth/clock.h>
+#include <berth/flags.h>
 #include <berth/format.h>
 #include <berth/jsonw.h>
 #include <berth/keeper.h>
@@ -73,7 +74,59 @@ struct shown_workspace {
 	struct workspace_archive archive;
 	struct workspace_amount amount;
 	struct workspace_git git; /* of a project */
+	struct flags flags;
 };
+
+static int look_for_flags(struct workspace_cli *x, struct shown_workspace *s, struct err *e)
+{
+	AUTO_FREE char *place = xasprintf("%s/%s", x->tree, x->path);
+
+	return flags_find(x->root, place, s->points, s->npoints, &s->flags, e);
+}
+
+static void print_flag(void *ctx, const char *line)
+{
+	bool *first = ctx;
+
+	printf("%-12s %s\n", *first ? "flags" : "", line);
+	*first = false;
+}
+
+static void print_flags(const struct flags *f)
+{
+	bool first = true;
+
+	if (!flags_lines(f, clock_wall_ms(), print_flag, &first))
+		print_flag(&first, "none");
+}
+
+static void json_flags(struct jsonw *j, const struct flags *f)
+{
+	static const char *const words[] = {
+		[FLAG_EXECUTABLE] = "executable", [FLAG_LINK] = "link", [FLAG_SECRET] = "secret"};
+	const struct flag_sums *s = &f->sums;
+
+	jsonw_object(j, "flags");
+	jsonw_text(j, "since", *f->since ? f->since : NULL);
+	jsonw_uint(j, "executables", s->executables);
+	jsonw_uint(j, "links_out", s->links);
+	jsonw_uint(j, "small_files_per_minute", s->small);
+	jsonw_bool(j, "flood", s->small >= FLAG_FLOOD);
+	jsonw_uint(j, "secrets", s->secrets);
+	jsonw_uint(j, "unsearched", s->unsearched);
+	jsonw_array(j, "found");
+	for (int k = 0; k < FLAG_KINDS; k++)
+		for (size_t i = 0; i < f->nnamed[k]; i++) {
+			jsonw_object(j, NULL);
+			jsonw_text(j, "flag", words[k]);
+			jsonw_text(j, "path", f->named[k][i].path);
+			jsonw_uint(j, "line", f->named[k][i].line);
+			jsonw_text(j, "what", f->named[k][i].what);
+			jsonw_end(j);
+		}
+	jsonw_end(j);
+	jsonw_end(j);
+}
 
 static int learn_workspace(struct workspace_cli *x, struct shown_workspace *s, struct err *e)
 {
@@ -83,7 +136,7 @@ static int learn_workspace(struct workspace_cli *x, struct shown_workspace *s, s
 		freeze_find(&x->still, x->root, e) ||
 		workspace_amount(x->root, &s->amount, NULL, NULL, e) ||
 		workspace_count(x->all, x->kind, x->name, &s->usage, e) ||
-		checkpoint_list(x->store, &s->points, &s->npoints, e) ||
+		checkpoint_list(x->store, &s->points, &s->npoints, e) || look_for_flags(x, s, e) ||
 		(x->kind == WORKSPACE_PROJECT && workspace_git_look(x->all, x->name, &s->git, e)))
 		return -1;
 	if (!checkpoint_pending(x->store, s->pending))
@@ -114,6 +167,7 @@ static void print_workspace(struct workspace_cli *x, const struct shown_workspac
 	workspace_cli_git(&s->git, &git);
 	if (git.len)
 		printf("%-12s %s\n", "git", git.s);
+	print_flags(&s->flags);
 	if (s->start)
 		printf("%-12s %s\n", "forked from", checkpoint_tree_name(s->start));
 	if (*s->pending)
@@ -184,6 +238,10 @@ static int json_workspace(struct workspace_cli *x, const struct shown_workspace 
 	workspace_cli_json_holders(x, &s->usage.info, &j);
 	workspace_cli_json_git(&s->git, &j);
 	json_workspace_limits(x, &s->amount, &j);
+	if (s->archived)
+		jsonw_null(&j, "flags");
+	else
+		json_flags(&j, &s->flags);
 	jsonw_array(&j, "checkpoints");
 	for (size_t i = 0; i < s->npoints; i++) {
 		jsonw_object(&j, NULL);
@@ -234,7 +292,7 @@ static int print_archive(const struct workspace_cli *x, const struct shown_works
 	return 0;
 }
 
-static int show_workspace(struct workspace_cli *x, struct err *e)
+int workspace_cli_show(struct workspace_cli *x, struct err *e)
 {
 	struct shown_workspace s = {0};
 	struct err why = ERR_INIT;
@@ -253,6 +311,7 @@ static int show_workspace(struct workspace_cli *x, struct err *e)
 	else if (rc == 0)
 		print_workspace(x, &s);
 	checkpoint_tree_free(s.start);
+	flags_release(&s.flags);
 	free(s.points);
 	return rc;
 }
@@ -270,10 +329,19 @@ static enum workspace_kept find_quota(
 	return dir >= 0 ? workspace_quota(dir, &q) : WORKSPACE_COUNTED;
 }
 
+/* A container has it. */
+static bool is_active(struct workspace_cli *x, const struct workspace_info *i)
+{
+	struct workspace_holder by[WORKSPACE_HOLDERS_MAX];
+
+	return workspace_holders(x->all, i, by) > 0;
+}
+
 static void print_usages(struct workspace_cli *x, const struct workspace_usage *all, size_t n)
 {
 	char bytes[FORMAT_MAX], count[FORMAT_MAX], age[FORMAT_MAX];
 	uint64_t sum = 0, files = 0;
+	size_t active = 0;
 	bool any = workspace_quotas(x->all);
 
 	for (size_t i = 0; i < n; i++) {
@@ -290,9 +358,10 @@ static void print_usages(struct workspace_cli *x, const struct workspace_usage *
 			kept ? "  " : "", kept ? workspace_limit_kind(kept) : "");
 		sum += u->bytes;
 		files += u->files;
+		active += is_active(x, &u->info);
 	}
-	printf("%8s  %11s files  in %zu workspace%s\n", format_bytes(bytes, sum),
-		format_count(count, files), n, n == 1 ? "" : "s");
+	printf("%8s  %11s files  in %zu workspace%s, %zu in use\n", format_bytes(bytes, sum),
+		format_count(count, files), n, n == 1 ? "" : "s", active);
 }
 
 static void json_named(struct jsonw *j, const char *key, const struct workspace_usage *u)
@@ -324,6 +393,7 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 {
 	const struct workspace_usage *largest = NULL, *oldest = NULL;
 	uint64_t sum = 0, files = 0;
+	size_t active = 0;
 	bool any = workspace_quotas(x->all);
 	struct jsonw j;
 
@@ -334,8 +404,12 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 	for (size_t i = 0; i < n; i++) {
 		const struct workspace_usage *u = &all[i];
 
+		bool in_use = is_active(x, &u->info);
+
 		jsonw_object(&j, NULL);
 		json_usage(&j, u);
+		jsonw_bool(&j, "active", in_use);
+		active += in_use;
 		json_usage_limits(x, any, &j, u);
 		jsonw_end(&j);
 		sum += u->bytes;
@@ -347,6 +421,7 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 	}
 	jsonw_end(&j);
 	jsonw_uint(&j, "count", n);
+	jsonw_uint(&j, "active", active);
 	jsonw_uint(&j, "files", files);
 	jsonw_uint(&j, "bytes", sum);
 	jsonw_uint(&j, "average_bytes", n ? sum / n : 0);
@@ -371,7 +446,7 @@ static int tell_usage(struct workspace_cli *x, struct err *e)
 
 int cli_workspace_show(const struct cli *c, const struct settings *s, struct err *e)
 {
-	return workspace_cli_run_with(c, s, show_workspace, e);
+	return workspace_cli_run_with(c, s, workspace_cli_show, e);
 }
 
 int cli_workspace_usage(const struct cli *c, const struct settings *s, struct err *e)
