@@ -24,15 +24,29 @@ static struct workspaces *open_places(struct err *e)
 	return workspaces_dir(dir, sizeof dir, e) ? NULL : workspaces_open(dir, e);
 }
 
+/* An empty one in its place would look as if its contents were lost. */
+static int refuse_archived(
+	const struct agent_def *a, enum workspace_kind kind, const char *name, struct err *e)
+{
+	const char *folder = workspace_kind_folder(kind);
+
+	return err_set(e, ERR_CONFLICT,
+		"the %s %s of the agent %s is archived; restore it first: `berth workspace unarchive "
+		"%s/%s`.",
+		workspace_kind_name(kind), name, a->id, folder, name);
+}
+
 int bind_look(const struct agent_def *a, struct err *e)
 {
 	enum workspace_kind kind;
 	const char *name = workspace_word(a->bound, &kind);
 	struct workspaces *w = open_places(e); /* what has an image is mounted by that */
 	struct stat st;
+	bool archived;
 
 	if (!w)
 		return -1;
+	archived = name && workspace_is_archived(w, (int)kind, name);
 	workspaces_close(w);
 	if (stat(a->workspace, &st) == 0)
 		return st.st_uid
@@ -41,6 +55,8 @@ int bind_look(const struct agent_def *a, struct err *e)
 				  "the %s %s belongs to root, and %s runs as 1000:1000; give it to "
 				  "that user: chown -R 1000:1000 %s (`berth up --create` makes it so).",
 				  workspace_kind_name(kind), name, a->id, a->workspace);
+	if (errno == ENOENT && archived)
+		return refuse_archived(a, kind, name, e);
 	return errno == ENOENT
 		? err_set(e, ERR_CONFIG,
 			  "the %s %s of the agent %s does not exist; create it first (`berth workspace "
@@ -62,6 +78,8 @@ int bind_make(const struct agent_def *a, struct err *e)
 	n.name = workspace_word(a->bound, &n.kind);
 	if (!w || !n.name)
 		made = -1;
+	else if (workspace_is_archived(w, (int)n.kind, n.name) && access(a->workspace, F_OK))
+		made = refuse_archived(a, n.kind, n.name, e);
 	else if (workspace_create(w, &n, &why))
 		made = why.kind == ERR_CONFLICT ? 0 : err_copy(e, &why);
 	workspaces_close(w);

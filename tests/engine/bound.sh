@@ -37,6 +37,7 @@ check 'what it wrote' grep -qx 'done' "$tree/tasks/fix/output"
 check 'it is held' test "$(held_by)" = "berth-$agent"
 check 'which list shows' says 0 "*fix*berth-$agent (agent $agent)*" "$BERTH" workspace list
 check 'and show' says 0 "*in use by*berth-$agent (agent $agent)*" "$BERTH" workspace show fix
+check 'and usage counts it' says 0 '*1 in use' "$BERTH" workspace usage
 check 'another agent does not get it' says 1 "*the task fix is in use by the container berth-$agent of the agent $agent*" \
 	"$BERTH" up other.yaml
 check 'nor is anything left of that one' says 1 '*' docker inspect "berth-${agent}o"
@@ -85,6 +86,16 @@ wait $next
 check 'the second is up' test $? = 0
 check 'and has its workspace' says 0 "$tree/tasks/next" "$BERTH" exec "${agent}o" -- pwd
 "$BERTH" down next.yaml >/dev/null
+# One that is archived is not made a second time, empty.
+sed 's/task:fix/task:stored/' team.yaml >stored.yaml
+"$BERTH" workspace create task stored >/dev/null && echo kept >"$tree/tasks/stored/files/r"
+"$BERTH" workspace archive stored >/dev/null
+for create in '' --create; do
+	# shellcheck disable=SC2086 # none or one word
+	check "an archived one is named: up $create" says 1 '*the task stored * is archived; *workspace unarchive tasks/stored*' \
+		"$BERTH" up $create stored.yaml
+	check 'and nothing is in its place' test ! -e "$tree/tasks/stored"
+done
 if [ "$(id -u)" = 0 ]; then
 	"$BERTH" workspace create task mine >/dev/null
 	sed 's/task:fix/task:mine/' team.yaml >mine.yaml
