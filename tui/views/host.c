@@ -2,9 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/message.h>
+#include <berth/overview.h>
 #include <berth/pool.h>
 #include <berth/str.h>
+#include <berth/sum.h>
 #include <berth/text.h>
 
 #include "app/app.h"
@@ -16,9 +20,24 @@
 #define WIDE 90
 #define KEY_W 12
 #define CURVE_MOST 24 /* rows; beyond that a curve says no more */
+#define LOOK_NS (10 * (int64_t)1000000000)
+
+/* What there is of workspaces, as it was counted last. */
+struct workspace_facts {
+	uint64_t stamp; /* of the overview; 0: nothing is known */
+	size_t n, tasks, active, uncounted, archives;
+	uint64_t bytes, packed;
+	char largest[24 + WORKSPACE_NAME_MAX], oldest[24 + WORKSPACE_NAME_MAX];
+	uint64_t largest_bytes;
+	int64_t oldest_ns; /* Unix time of its newest change; 0: nothing is counted */
+	pid_t keeper;
+};
 
 struct host {
 	struct page page;
+	struct workspace_facts workspaces;
+	uint64_t looking; /* 0: not asked */
+	int64_t looked_ns;
 };
 
 static void begin_section(struct pen *p, const char *name)
@@ -140,6 +159,46 @@ static void content_facts(struct pen *p, const struct snapshot *s)
 	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
 		if (counts[i].n >= 0)
 			host_fact(p, counts[i].name, format_count(n, (uint64_t)counts[i].n));
+}
+
+static void workspace_facts(struct pen *p, const struct workspace_facts *w)
+{
+	char text[128], a[FORMAT_MAX], b[FORMAT_MAX];
+	int64_t age_ms = clock_wall_ms() - w->oldest_ns / 1000000;
+
+	if (!w->n && !w->archives)
+		return;
+	begin_section(p, "Workspaces");
+	snprintf(text, sizeof text, "%zu task%s, %zu project%s; %zu in use", w->tasks,
+		w->tasks == 1 ? "" : "s", w->n - w->tasks, w->n - w->tasks == 1 ? "" : "s",
+		w->active);
+	host_fact(p, "Number", text);
+	if (w->n > w->uncounted) {
+		snprintf(text, sizeof text, "%s, %s on average", format_bytes(a, w->bytes),
+			format_bytes(b, w->bytes / (w->n - w->uncounted)));
+		if (w->uncounted)
+			snprintf(text + strlen(text), sizeof text - strlen(text),
+				"; %zu not counted yet", w->uncounted);
+		host_fact(p, "Size", text);
+		snprintf(
+			text, sizeof text, "%s, %s", w->largest, format_bytes(a, w->largest_bytes));
+		host_fact(p, "Largest", text);
+		snprintf(text, sizeof text, "%s, unchanged for %s", w->oldest,
+			format_age(a, age_ms > 0 ? age_ms : 0));
+		host_fact(p, "Oldest", text);
+	} else if (w->n) {
+		host_fact(p, "Size", "not counted yet");
+	}
+	if (w->archives) {
+		snprintf(text, sizeof text, "%zu, %s", w->archives, format_bytes(a, w->packed));
+		host_fact(p, "Archives", text);
+	}
+	if (w->keeper) {
+		snprintf(text, sizeof text, "process %d", (int)w->keeper);
+		host_fact(p, "Keeper", text);
+	} else if (w->active) {
+		pen_fact(p, "Keeper", STYLE(BAD), "lost: `berth up` starts one");
+	}
 }
 
 static void self_facts(struct pen *p, const struct snapshot *s)
@@ -346,6 +405,7 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 		hosts_facts(&p, snap, app_now_ns(v->app));
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
+		workspace_facts(&p, &s->workspaces);
 		pool_facts(&p, snap);
 		self_facts(&p, snap);
 		p.y = p.y > left.y ? p.y : left.y;
@@ -355,11 +415,83 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 		hosts_facts(&p, snap, app_now_ns(v->app));
 		engine_facts(&p, snap, app_now_ns(v->app));
 		content_facts(&p, snap);
+		workspace_facts(&p, &s->workspaces);
 		pool_facts(&p, snap);
 		self_facts(&p, snap);
 	}
 	s->page.length = p.y;
 	s->page.seen = a.h;
+}
+
+/* --- asking for the workspaces --- */
+
+static void look_for_workspaces(struct view *v)
+{
+	struct host *s = v->state;
+	struct command *c;
+
+	if (s->looking)
+		return;
+	c = command_new(CMD_WORKSPACES);
+	c->workspaces.seen = s->workspaces.stamp;
+	s->looked_ns = clock_mono_ns();
+	s->looking = app_send(v->app, c);
+}
+
+static void name_workspace(char buf[24 + WORKSPACE_NAME_MAX], const struct workspace_info *i)
+{
+	snprintf(buf, 24 + WORKSPACE_NAME_MAX, "%s/%s", workspace_kind_folder(i->kind), i->name);
+}
+
+static void add_workspace(struct workspace_facts *w, const struct overview_row *r)
+{
+	const struct workspace_usage *u = &r->usage;
+
+	w->n++;
+	w->tasks += u->info.kind == WORKSPACE_TASK;
+	w->active += r->nheld > 0;
+	if (!u->counted_ns) {
+		w->uncounted++;
+		return;
+	}
+	sum_add(&w->bytes, u->bytes);
+	if (!*w->largest || u->bytes > w->largest_bytes) {
+		w->largest_bytes = u->bytes;
+		name_workspace(w->largest, &u->info);
+	}
+	if (!*w->oldest || u->used_ns < w->oldest_ns) {
+		w->oldest_ns = u->used_ns;
+		name_workspace(w->oldest, &u->info);
+	}
+}
+
+static void host_event(struct view *v, const struct event *e)
+{
+	struct host *s = v->state;
+	struct workspace_facts *w = &s->workspaces;
+
+	if (!e->id || e->id != s->looking)
+		return;
+	s->looking = 0;
+	if (e->kind != EV_WORKSPACES)
+		return;
+	*w = (struct workspace_facts){.stamp = e->overview->stamp,
+		.archives = e->overview->narchives,
+		.keeper = e->overview->keeper};
+	for (size_t i = 0; i < e->overview->n; i++)
+		add_workspace(w, &e->overview->rows[i]);
+	for (size_t i = 0; i < e->overview->narchives; i++)
+		sum_add(&w->packed, e->overview->archives[i].packed);
+	app_dirty(v->app);
+}
+
+static void host_snapshot(struct view *v, const struct snapshot *snap)
+{
+	struct host *s = v->state;
+
+	(void)snap;
+	if (clock_mono_ns() - s->looked_ns >= LOOK_NS)
+		look_for_workspaces(v);
 }
 
 static void scroll_host(struct view *v, int rows)
@@ -398,6 +530,9 @@ const struct view_ops host_view = {
 	.tab_short = "Host",
 	.context = IN_HOST,
 	.state_size = sizeof(struct host),
+	.show = look_for_workspaces,
+	.snapshot = host_snapshot,
+	.event = host_event,
 	.draw = host_draw,
 	.act = host_act,
 	.wheel = scroll_host,
