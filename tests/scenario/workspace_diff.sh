@@ -103,6 +103,9 @@ check 'as JSON' fits workspace_overlap "$BERTH" workspace overlap --json fix-1 f
 echo mine >"$tasks/fix/files/bin"
 check 'so does what was forked' says 0 'files/bin  tasks/fix changed, tasks/fix-1 changed*' \
 	"$BERTH" workspace overlap fix fix-1
+printf '%s\n' 'key 0' 'wait fix-1' 'key /' 'type ^fix-[12]$' 'key Enter' 'key *' 'key O' 'wait tasks/fix-1 mode, tasks/fix-2 removed' \
+	'key q' 'key u' 'key v' 'wait sound' >script
+check 'from the console, which checks them, too' "$BERTH" -H "unix://$PWD/no-engine" --script script
 check 'another fork has another start' says 2 '*have no common start*' "$BERTH" workspace overlap fix-1 fix-3
 check 'a task that is no fork has none' says 2 '*have no common start*' "$BERTH" workspace overlap other fix
 check 'with itself' says 2 '*named twice*' "$BERTH" workspace overlap fix-1 tasks/fix-1

@@ -39,6 +39,9 @@ check 'a second time nothing changes' says 0 '*0 handed over, 3 the same already
 echo two >"$from/files/deep/a"
 check 'what is new replaces it' fits workspace_hand_over "$BERTH" workspace hand-over --json maker reader files/deep
 check 'by its content' test "$(cat "$box/files/deep/a")" = two
+printf '%s\n' 'key 0' 'wait maker' 'key /' 'type ^maker' 'key Enter' 'key j' 'key P' 'type reader files/deep' 'key Enter' \
+	'wait 1 the same already' >script
+check 'from the console' "$BERTH" -H "unix://$PWD/no-engine" --script script
 check 'to itself' says 2 '*tasks/maker has that already*' "$BERTH" workspace hand-over maker maker files
 check 'to a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over maker site files
 check 'from a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over site reader src

@@ -131,6 +131,12 @@ enum {
 		"apply the marked hunks to the project")                                           \
 	ACTION(ON_BRANCH, "on-branch", "b", IN_HUNKS, 0, "branch",                                 \
 		"apply as a new branch of the project's git instead")                              \
+	ACTION(OVERLAP, "overlap", "O", IN_WORKSPACES, ACTION_HIDDEN, "overlap",                   \
+		"what several of the marked forks changed")                                        \
+	ACTION(HAND_OVER, "hand-over", "P", IN_WORKSPACES, ACTION_CHANGES | ACTION_HIDDEN,         \
+		"hand over", "copy files of the task to another task, read-only")                  \
+	ACTION(VERIFY_KEPT, "verify", "v", IN_KEPT, ACTION_HIDDEN, "verify",                       \
+		"check its checkpoints; on another row those of all, and all archives")            \
 	ACTION(LIMIT, "limit", "L", IN_WORKSPACES, ACTION_CHANGES, "limit",                        \
 		"set the workspace's limits")                                                      \
 	ACTION(THAW, "thaw", "W", IN_WORKSPACES, ACTION_CHANGES, "thaw",                           \

@@ -1,4 +1,5 @@
 /* workspace_page.c - shows the details of one workspace and its checkpoints: compare, restore, drop. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,10 @@
 #include "views/list.h"
 #include "views/pen.h"
 #include "views/table_view.h"
+#include "views/workspaces/flags_work.h"
 #include "views/workspaces/workspaces.h"
 
+#define FLAGS_NS (10 * (int64_t)1000000000) /* they are not looked for more often */
 #define LIMIT_BAR 24
 #define PLAN_LINES 2000 /* of what a restore changes, at most so many are listed */
 
@@ -34,6 +37,10 @@ struct workspace_page {
 	struct point_row *rows;
 	uint64_t looking;
 	int64_t looked_ns;
+	struct flags_work *flags; /* NULL: not looked for yet */
+	uint64_t flagging;        /* 0: not asked */
+	uint64_t flags_stamp;     /* of the overview at which they were asked for */
+	int64_t flags_ns;
 	char restoring[CHECKPOINT_NAME_MAX +
 		1]; /* the plan that is being made is for this; "": none */
 	struct area body;
@@ -153,6 +160,34 @@ static void look_at_workspace(struct view *v)
 	s->looking = app_send(v->app, c);
 }
 
+/* Once, and again when something is known to have changed. */
+static void look_at_flags(struct view *v)
+{
+	struct workspace_page *s = v->state;
+	struct command *c;
+
+	if (!s->known || s->flagging || s->one.row.usage.info.unmounted ||
+		s->flags_stamp == s->one.stamp ||
+		(s->flags && clock_mono_ns() - s->flags_ns < FLAGS_NS))
+		return;
+	c = command_new(CMD_WORK);
+	command_work(c, &flags_work_new(&s->one)->work);
+	s->flags_stamp = s->one.stamp;
+	s->flagging = app_send(v->app, c);
+}
+
+static void take_flags(struct workspace_page *s, const struct event *e)
+{
+	struct view_work *w = e->work ? view_work_take(e->work) : NULL;
+
+	s->flagging = 0;
+	s->flags_ns = clock_mono_ns();
+	if (!w)
+		return;
+	flags_work_drop(s->flags);
+	s->flags = (struct flags_work *)w;
+}
+
 static void rebuild_points(struct workspace_page *s)
 {
 	table_begin(&s->table);
@@ -192,6 +227,11 @@ static void page_event(struct view *v, const struct event *e)
 {
 	struct workspace_page *s = v->state;
 
+	if (e->kind == EV_WORKED && e->id && e->id == s->flagging) {
+		take_flags(s, e);
+		app_dirty(v->app);
+		return;
+	}
 	if (!e->id || e->id != s->looking)
 		return;
 	s->looking = 0;
@@ -201,6 +241,7 @@ static void page_event(struct view *v, const struct event *e)
 		str_clear(&s->problem);
 		str_adds(&s->problem, e->err.msg);
 	}
+	look_at_flags(v);
 	app_dirty(v->app);
 }
 
@@ -211,6 +252,7 @@ static void page_snapshot(struct view *v, const struct snapshot *snap)
 	(void)snap;
 	if (clock_mono_ns() - s->looked_ns >= WORKSPACE_LOOK_NS)
 		look_at_workspace(v);
+	look_at_flags(v);
 }
 
 /* --- drawing --- */
@@ -290,6 +332,31 @@ static void draw_limits(
 	pen_fact(p, "Keeper", s->one.keeper ? STYLE(TEXT) : STYLE(BAD), text);
 }
 
+struct flag_drawing {
+	struct pen *p;
+	bool any;
+};
+
+static void draw_flag(void *ctx, const char *line)
+{
+	struct flag_drawing *d = ctx;
+
+	pen_fact(d->p, d->any ? "" : "Flags", STYLE(WARN), line);
+	d->any = true;
+}
+
+static void draw_flags(const struct workspace_page *s, struct pen *p, int64_t now_ms)
+{
+	struct flag_drawing d = {p, false};
+
+	if (!s->flags || s->flags->err.sys == ENOENT) /* it is gone, which is said above */
+		return;
+	if (s->flags->err.kind)
+		draw_flag(&d, s->flags->err.msg);
+	else if (!flags_lines(&s->flags->flags, now_ms, draw_flag, &d))
+		pen_fact(p, "Flags", STYLE(DIM), "none");
+}
+
 static void draw_workspace_facts(struct view *v, struct pen *p)
 {
 	struct workspace_page *s = v->state;
@@ -327,6 +394,7 @@ static void draw_workspace_facts(struct view *v, struct pen *p)
 		pen_fact(p, "Last use", STYLE(TEXT), text);
 	}
 	draw_limits(s, p, &r);
+	draw_flags(s, p, r.now_ms);
 	if (*s->one.start)
 		pen_fact(p, "Forked from", STYLE(TEXT), s->one.start);
 	draw_git_facts(s, p, r.now_ms);
@@ -523,6 +591,9 @@ static bool page_act_workspace(struct view *v, enum action a)
 	case DO_CHECKPOINT: workspace_ask_checkpoint(v, s->name); return true;
 	case DO_RESTORE: plan_restore(v); return true;
 	case DO_DROP: ask_drop(v); return true;
+	case DO_VERIFY_KEPT:
+		workspace_run(v, true, (const char *const[]){"verify", s->path, NULL});
+		return true;
 	case DO_BACK: return table_view_back(v);
 	default: return table_act(&s->table, a);
 	}
@@ -552,6 +623,7 @@ static void page_close(struct view *v)
 	table_release(&s->table);
 	arena_release(&s->mem);
 	str_release(&s->problem);
+	flags_work_drop(s->flags);
 	free(s->rows);
 }
 

@@ -29,7 +29,7 @@ static bool is_own_option(const char *verb, const char *word)
 static const char *program_of_verb(const char *verb)
 {
 	static const char *const packing[] = {
-		"archive", "unarchive", "clean", "diff", "overlap", "remove"};
+		"archive", "unarchive", "clean", "diff", "overlap", "remove", "verify"};
 
 	for (size_t i = 0; i < COUNT(packing); i++)
 		if (!strcmp(verb, packing[i]))

@@ -144,6 +144,40 @@ static void diff_workspaces_marked(struct view *v)
 		workspace_run(v, true, (const char *const[]){"diff", path[0], path[1], NULL});
 }
 
+static void overlap_of_marked(struct view *v)
+{
+	struct workspaces_view *s = v->state;
+	size_t hidden, at = 0, n = 1, marked = table_marked(&s->table, &hidden);
+	char(*path)[WORKSPACE_PATH_MAX] = xcalloc(marked + 1, sizeof *path);
+	const char **words = xcalloc(marked + 2, sizeof *words);
+	const struct table_row *r;
+
+	words[0] = "overlap";
+	while ((r = table_next_marked(&s->table, &at)) && n <= marked)
+		if (name_side(workspace_of(r), path[n - 1])) {
+			words[n] = path[n - 1];
+			n++;
+		}
+	if (n > 2)
+		workspace_run(v, true, words);
+	else
+		app_say(v->app, ROLE_DIM, "Mark two or more forks of the same workspace.");
+	free(words);
+	free(path);
+}
+
+static void verify_here(struct view *v)
+{
+	struct workspaces_view *s = v->state;
+	const struct table_row *r = table_current(&s->table);
+	char path[WORKSPACE_PATH_MAX];
+	const char *words[] = {"verify", NULL, NULL};
+
+	if (r && workspace_of(r)->w && name_side(workspace_of(r), path))
+		words[1] = path;
+	workspace_run(v, true, words);
+}
+
 static void shell_of_holder(struct view *v)
 {
 	const struct workspace_row *r = workspace_here(v);
@@ -264,6 +298,41 @@ static void ask_fork(struct view *v)
 
 	if (label)
 		ask_words(v, ASKED_FORK, label, "1", "how many tasks");
+}
+
+static void ask_hand_over(struct view *v)
+{
+	const struct workspace_row *r = workspace_here(v);
+	AUTO_FREE char *label = NULL;
+
+	if (!r)
+		return;
+	if (r->w->usage.info.kind != WORKSPACE_TASK) {
+		app_say(v->app, ROLE_DIM, "%s is a project: only tasks hand over files.",
+			r->w->usage.info.name);
+		return;
+	}
+	label = workspace_label("hand over from ", name_here(v), " to");
+	ask_words(v, ASKED_HAND_OVER, label, "", "TASK PATH...: review files/report.md");
+}
+
+/* "TASK PATH..." */
+static void hand_over(struct view *v, const char *typed)
+{
+	struct workspaces_view *s = v->state;
+	AUTO_FREE char *text = xstrdup(typed);
+	const char *words[64] = {"hand-over", s->about};
+	size_t n = 2;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(text, " ", &rest); word && n + 1 < COUNT(words);
+		word = strtok_r(NULL, " ", &rest))
+		words[n++] = word;
+	if (n > 3)
+		workspace_run(v, true, words);
+	else
+		app_say(v->app, ROLE_DIM,
+			"Nothing was handed over: name a task and at least one path.");
 }
 
 static void ask_limit(struct view *v)
@@ -441,6 +510,7 @@ bool workspaces_typed(struct view *v, const char *text, bool done, struct err *e
 			workspace_ask_unarchive(v, s->about, strchr(s->about, '/') + 1, text);
 		break;
 	case ASKED_LIMIT: workspace_set_limit(v, s->about, text); break;
+	case ASKED_HAND_OVER: hand_over(v, text); break;
 	case ASKED_TAKE:
 		if (*text)
 			open_hunks(v, s->about, text);
@@ -486,6 +556,9 @@ bool workspaces_act(struct view *v, enum action a)
 	case DO_ARCHIVE: ask_archive_here(v); return true;
 	case DO_UNARCHIVE: ask_unarchive(v); return true;
 	case DO_REMOVE_WORKSPACE: ask_remove(v); return true;
+	case DO_OVERLAP: overlap_of_marked(v); return true;
+	case DO_HAND_OVER: ask_hand_over(v); return true;
+	case DO_VERIFY_KEPT: verify_here(v); return true;
 	case DO_LIMIT: ask_limit(v); return true;
 	case DO_THAW: thaw_here(v); return true;
 	case DO_NEW_WORKSPACE:
