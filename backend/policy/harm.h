@@ -119,8 +119,10 @@ struct wrapped {
 	char *made; /* text and words that are its own */
 	struct shell_word *words;
 	struct arena mem;
-	bool dynamic;           /* something of the text is not known here */
-	bool loose;             /* words in front of the inner command may become several */
+	bool dynamic; /* something of the text is not known here */
+	bool loose;   /* words in front of the inner command may become several */
+	bool runs,
+		changes; /* a variable is set for it: shell_variable_runs, shell_variable_changes */
 	bool bash, sh, foreign; /* the shell that reads it; none: the one that runs the command */
 	bool errexit, nounset;
 	bool harm_only; /* no list judges it: a guess at what another program runs */

@@ -233,11 +233,23 @@ static int check_sure(const struct command *c, const struct wrapped *w, struct e
 		why = "it runs a script that is only known at run time";
 	else if (w->loose)
 		why = "what comes before the inner command may become several words; put it in quotes";
+	else if (w->changes)
+		why = "it sets a variable that can make a command run another program";
 	if (!why)
 		return 0;
 	return err_set(e, ERR_REFUSED,
 		"`%s` is refused: %s, and the definition allows certain commands only.",
 		text_clean(shown, sizeof shown, name->text), why);
+}
+
+static int refuse_variable(const struct command *c, struct err *e)
+{
+	char shown[200];
+
+	return err_set(e, ERR_REFUSED,
+		"`%s` is refused: it sets a variable that runs a program of its own, and the definition "
+		"blocks certain commands.",
+		text_clean(shown, sizeof shown, c->word[0].text));
 }
 
 static int check_command(const struct judge *j, const struct command *c, struct err *e);
@@ -376,6 +388,8 @@ static int check_command(const struct judge *j, const struct command *c, struct 
 		inner.allow = inner.block = false;
 	if (j->allow)
 		result = check_sure(c, &w, e);
+	else if (j->block && w.runs)
+		result = refuse_variable(c, e);
 	if (!result && !wrap_is_wrapper(c))
 		result = check_lists(j, c, e);
 	if (!result && j->harm)
@@ -402,30 +416,12 @@ static int check_empty(const struct rule_set *r, const struct command *c, struct
 		why.msg);
 }
 
-static bool changes_programs(const char *name, size_t n)
-{
-	static const char *const names[] = {"PATH", "ENV", "IFS", "GCONV_PATH", "PYTHONSTARTUP",
-		"PYTHONPATH", "PYTHONHOME", "PERL5OPT", "PERL5LIB", "RUBYOPT", "RUBYLIB",
-		"NODE_OPTIONS", "NODE_PATH", NULL};
-	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", NULL};
-
-	if (shell_variable_runs(name, n))
-		return true;
-	for (const char *const *at = names; *at; at++)
-		if (strlen(*at) == n && !memcmp(name, *at, n))
-			return true;
-	for (const char *const *at = begins; *at; at++)
-		if (strlen(*at) <= n && !memcmp(name, *at, strlen(*at)))
-			return true;
-	return false;
-}
-
 int rule_set_check_env(const struct rule_set *r, const char *const *env, size_t envc, struct err *e)
 {
 	for (size_t i = 0; i < envc && (r->nallow || r->nblock); i++) {
 		size_t n = strcspn(env[i], "=");
 
-		if (changes_programs(env[i], n))
+		if (shell_variable_changes(env[i], n) || (n == 3 && !memcmp(env[i], "IFS", n)))
 			return err_set(e, ERR_REFUSED,
 				"the environment variable %.*s can make a command run another program, so it is not "
 				"taken where allow: or block: lists commands.",

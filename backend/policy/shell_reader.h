@@ -73,5 +73,7 @@ void shell_release(struct shell_script *s);
 
 /* A variable that makes the shell, or what it starts, run something else first (BASH_ENV, LD_PRELOAD ...). */
 bool shell_variable_runs(const char *name, size_t n);
+/* One of these, or one by which a name means another program, or a program runs another one (PATH, GIT_PAGER ...). */
+bool shell_variable_changes(const char *name, size_t n);
 
 #endif

@@ -41,15 +41,43 @@ static bool is_special(const char *name)
 		!strncmp(name, "COMP_", 5);
 }
 
+static bool has_name(const char *const *names, const char *name, size_t n)
+{
+	for (const char *const *at = names; *at; at++)
+		if (strlen(*at) == n && !memcmp(name, *at, n))
+			return true;
+	return false;
+}
+
 bool shell_variable_runs(const char *name, size_t n)
 {
 	static const char *const names[] = {"BASH_ENV", "LD_PRELOAD", "LD_AUDIT", "PS4",
 		"PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", NULL};
 
-	for (const char *const *at = names; *at; at++)
-		if (strlen(*at) == n && !memcmp(name, *at, n))
+	return has_name(names, name, n);
+}
+
+static bool has_beginning(const char *const *begins, const char *name, size_t n)
+{
+	for (const char *const *at = begins; *at; at++)
+		if (strlen(*at) <= n && !memcmp(name, *at, strlen(*at)))
 			return true;
 	return false;
+}
+
+bool shell_variable_changes(const char *name, size_t n)
+{
+	static const char *const names[] = {"PATH", "ENV", "GCONV_PATH", "PYTHONSTARTUP",
+		"PYTHONPATH", "PYTHONHOME", "PYTHONBREAKPOINT", "PERL5OPT", "PERL5LIB", "PERL5DB",
+		"RUBYOPT", "RUBYLIB", "NODE_OPTIONS", "NODE_PATH", "LUA_INIT", "R_PROFILE_USER",
+		"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "DOTNET_STARTUP_HOOKS",
+		"MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "RUSTC_WRAPPER", "LESSOPEN", NULL};
+	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", "npm_config_", NULL};
+	static const char *const harmless[] = {
+		"GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", NULL};
+
+	return shell_variable_runs(name, n) || has_name(names, name, n) ||
+		(has_beginning(begins, name, n) && !has_beginning(harmless, name, n));
 }
 
 const struct variable *variable_find(const struct parser *p, const char *name, size_t n)
@@ -66,6 +94,9 @@ void variable_set(struct parser *p, const char *name, size_t n, const char *valu
 
 	if (shell_variable_runs(name, n))
 		parser_unclear(p, "an assignment to a variable that runs a program of its own");
+	else if (p->o->reading == SHELL_CERTAIN && shell_variable_changes(name, n))
+		parser_unclear(p,
+			"an assignment to a variable that can make a command run another program");
 	if (!v && p->nvariables == VARIABLES_MAX) {
 		parser_fail(p, "it has too many variables");
 		return;

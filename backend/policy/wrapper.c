@@ -415,6 +415,29 @@ static void add_operands(const struct command *c, size_t at, struct wrapped *w)
 	add_inner(&own, at, own.n - at, w);
 }
 
+/* env NAME=VALUE, strace -E NAME=VALUE; fakeroot -l LIBRARY is LD_PRELOAD.  A name that is not known could be any. */
+static void note_variables(const struct command *c, size_t end, struct wrapped *w)
+{
+	for (size_t i = 1; i < end && i < c->n; i++) {
+		const char *name = c->word[i].text, *equals;
+		size_t n;
+
+		if (harm_is(c, "fakeroot") &&
+			(!strncmp(name, "-l", 2) || !strncmp(name, "--lib", 5)))
+			w->runs = w->changes = true;
+		if (!strncmp(name, "--env=", 6))
+			name += 6;
+		else if (!strncmp(name, "-E", 2))
+			name += 2;
+		equals = strchr(name, '=');
+		n = equals ? (size_t)(equals - name) : 0;
+		w->runs |= equals && shell_variable_runs(name, n);
+		w->changes |= equals &&
+			(shell_variable_changes(name, n) ||
+				(c->word[i].dynamic && strcspn(name, "${}`()") < n));
+	}
+}
+
 /* env, nice, timeout ...: the operands are a command. */
 static void open_operands(const struct command *c, const struct wrapper *how, struct wrapped *w)
 {
@@ -428,6 +451,7 @@ static void open_operands(const struct command *c, const struct wrapper *how, st
 	}
 	for (size_t i = 1; i < at && i < c->n && how->judged != JUDGED_OUTER; i++)
 		w->loose |= c->word[i].loose;
+	note_variables(c, at, w);
 	if (at < c->n)
 		add_operands(c, at, w);
 }

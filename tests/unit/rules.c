@@ -97,6 +97,30 @@ static int check_by_lists(const char *const *allow, size_t nallow, const char *c
 	return result;
 }
 
+/* The same without a shell: the words as they are. */
+static int check_by_words(const char *const *allow, size_t nallow, const char *const *block,
+	size_t nblock, const char *text)
+{
+	struct rule_options o = {
+		.allow = allow, .nallow = nallow, .block = block, .nblock = nblock};
+	struct err e = ERR_INIT;
+	struct rule_set *r = rule_set_compile(&o, &e);
+	AUTO_FREE char *words = xstrdup(text);
+	const char *argv[16];
+	char *rest = NULL;
+	size_t n = 0;
+	int result;
+
+	assert_non_null(r);
+	for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+		assert_true(n < COUNT(argv));
+		argv[n++] = w;
+	}
+	result = rule_set_check(r, argv, n, &e);
+	rule_set_free(r);
+	return result;
+}
+
 /* Perl's syntax; and what takes too many steps to tell is refused, by either list. */
 static void test_dialect(void **state)
 {
@@ -390,8 +414,10 @@ static void test_outer_wrapper(void **state)
 static void test_environment(void **state)
 {
 	static const char *const bad[] = {"PATH=/w/bin", "LD_PRELOAD=/w/x.so", "LD_LIBRARY_PATH=/w",
-		"BASH_ENV=/w/x", "ENV=/w/x", "BASH_FUNC_ls%%=() { id; }", "PYTHONPATH=/w", "PATH"};
-	static const char *const good[] = {"A=1", "PATHS=x", "HOME=/w", "LDFLAGS=-s", "LANG=C"};
+		"BASH_ENV=/w/x", "ENV=/w/x", "BASH_FUNC_ls%%=() { id; }", "PYTHONPATH=/w", "PATH",
+		"MAKEFLAGS=--eval=x", "npm_config_script_shell=x", "GIT_SSH_COMMAND=x"};
+	static const char *const good[] = {"A=1", "PATHS=x", "HOME=/w", "LDFLAGS=-s", "LANG=C",
+		"GIT_AUTHOR_NAME=a", "GIT_TERMINAL_PROMPT=0"};
 	static const char *const allow[] = {"ls"}, *const block[] = {"rm .*"};
 	struct rule_options o[] = {
 		{.allow = allow, .nallow = 1}, {.block = block, .nblock = 1}, {0}};
@@ -412,6 +438,45 @@ static void test_environment(void **state)
 	}
 }
 
+/* The same in the words of a command: as they stand, or in a script. */
+static void test_environment_in_words(void **state)
+{
+	static const char *const runs[] = {"env LD_PRELOAD=/w/x.so ls",
+		"env -i LD_PRELOAD=/w/x.so ls", "timeout 5 env LD_PRELOAD=/w/x.so ls",
+		"env -u A BASH_ENV=/w/x ls", "busybox env LD_PRELOAD=/w/x.so ls",
+		"strace -E LD_PRELOAD=/w/x.so ls", "strace --env=LD_PRELOAD=/w/x.so ls",
+		"fakeroot -l /w/x.so ls"};
+	static const char *const changes[] = {"env PATH=/w/bin ls", "env LD_LIBRARY_PATH=/w ls",
+		"env A=1 GIT_PAGER=x ls", "nice env ENV=/w/x ls"};
+	static const char *const script[] = {"PATH=/w/bin ls", "PATH=/w/bin; ls", "A=1 PATH=/w ls",
+		"LD_LIBRARY_PATH=/w ls", "PYTHONPATH=/w ls", "GIT_PAGER=x ls", "ENV=/w/x ls",
+		"for PATH in /w/bin; do ls; done", "env PATH=/w/bin ls", "N=PATH; env $N=/w ls",
+		": ${PATH:=/w}; ls"};
+	static const char *const fine[] = {"env A=1 ls", "env -i HOME=/w ls", "env LC_ALL=C ls -E",
+		"strace -E A=1 ls", "fakeroot ls -l", "A=1 ls", "while IFS= ls; do ls; done"};
+	static const char *const allow[] = {"ls( .*)?", ":( .*)?"}, *const block[] = {"rm .*"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, runs[i]), -1);
+		assert_int_equal(check_by_words(NULL, 0, block, COUNT(block), runs[i]), -1);
+		assert_int_equal(check_by_words(NULL, 0, NULL, 0, runs[i]), 0);
+	}
+	for (size_t i = 0; i < COUNT(changes); i++) {
+		assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, changes[i]), -1);
+		assert_int_equal(check_by_words(NULL, 0, block, COUNT(block), changes[i]), 0);
+	}
+	for (size_t i = 0; i < COUNT(script); i++) {
+		if (!check_by_lists(allow, COUNT(allow), NULL, 0, script[i]))
+			fail_msg("allowed: %s", script[i]);
+		assert_int_equal(check_by_lists(NULL, 0, block, COUNT(block), script[i]), 0);
+	}
+	assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, "env A=1 ls PATH=x"), 0);
+	for (size_t i = 0; i < COUNT(fine); i++)
+		if (check_by_lists(allow, COUNT(allow), NULL, 0, fine[i]))
+			fail_msg("refused: %s", fine[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +491,7 @@ int main(void)
 		cmocka_unit_test(test_past_lists),
 		cmocka_unit_test(test_outer_wrapper),
 		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_environment_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
