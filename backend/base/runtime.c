@@ -212,6 +212,17 @@ int data_dir_path(char *buf, size_t cap, struct err *e)
 	return home_based(buf, cap, "XDG_DATA_HOME", ".local/share", e);
 }
 
+bool data_dir_shows(const char *below)
+{
+	static const char *const shown[] = {"/workspaces/tasks/", "/workspaces/projects/",
+		"/workspaces/shared/", "/workspaces/.kept/", "/workspaces/.versions/"};
+
+	for (size_t i = 0; i < COUNT(shown); i++)
+		if (!strncmp(below, shown[i], strlen(shown[i])) && below[strlen(shown[i])])
+			return true;
+	return false;
+}
+
 int data_dir(char *buf, size_t cap, struct err *e)
 {
 	if (data_dir_path(buf, cap, e) < 0 || make_path_parents(buf, e) < 0)

@@ -83,7 +83,12 @@ bool files_progress(struct files *f, struct job_info *out)
 
 struct files_root *files_root_open(struct files *f, const char *path, struct err *e)
 {
-	return path_root_open(path, (f->avoid & FILES_AVOID_OPENAT2) != 0, e);
+	return path_root_open(AT_FDCWD, path, path, (f->avoid & FILES_AVOID_OPENAT2) != 0, e);
+}
+
+struct files_root *files_root_open_at(struct files *f, int dir, const char *name, struct err *e)
+{
+	return path_root_open(dir, ".", name, (f->avoid & FILES_AVOID_OPENAT2) != 0, e);
 }
 
 int files_root_fix(struct files_root *r, const struct files_place *places, size_t n, struct err *e)

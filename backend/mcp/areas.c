@@ -14,6 +14,8 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
+#include "team/mounts.h"
+
 /* Without "//", "." and "..", as text: what the path says, whatever links there are. */
 static int spell_path_out(const char *home, const char *path, char out[REACH_PATH], struct err *e)
 {
@@ -97,14 +99,11 @@ static int open_beneath_areas(const struct reach *r, const char *clean, bool fil
 
 static int open_kept_area(struct reach_area *a, struct files *f, struct err *e)
 {
-	char path[64];
-
 	a->fd = open(a->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (a->fd < 0)
 		return err_sys(e, errno, "cannot serve %s", a->path);
-	snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
-	a->root = files_root_open(f, path, e);
-	a->strict = a->root ? files_root_open(f, path, e) : NULL;
+	a->root = files_root_open_at(f, a->fd, a->path, e);
+	a->strict = a->root ? files_root_open_at(f, a->fd, a->path, e) : NULL;
 	return a->strict ? 0 : -1;
 }
 
@@ -129,16 +128,15 @@ static int open_area(const struct reach *r, struct reach_area *a, struct files *
 	a->fd = open_beneath_areas(r, a->path, a->leaf != NULL);
 	if (a->fd < 0)
 		return err_sys(e, errno, "cannot serve %s", a->path);
-	/* By its name, which errors then say, where nobody could have replaced it. */
-	if (find_area(r, a->path))
-		snprintf(path, sizeof path, "/proc/self/fd/%d", a->fd);
-	else
-		snprintf(path, sizeof path, "%.*s", (int)(a->len - (a->leaf ? strlen(a->leaf) : 0)),
-			a->path);
+	/* No link is in it: what `up` does not mount for its place is not served either. */
+	if (mounts_judge(MOUNT_DECLARED, a->path, e))
+		return -1;
+	snprintf(path, sizeof path, "%.*s", (int)(a->len - (a->leaf ? strlen(a->leaf) : 0)),
+		a->path);
 	portable = files_open(&o);
-	a->strict = files_root_open(portable, path, e);
+	a->strict = files_root_open_at(portable, a->fd, path, e);
 	files_close(portable);
-	a->root = a->leaf || !a->strict ? NULL : files_root_open(f, path, e);
+	a->root = a->leaf || !a->strict ? NULL : files_root_open_at(f, a->fd, path, e);
 	return a->strict && (a->leaf || a->root) ? 0 : -1;
 }
 

@@ -8,11 +8,12 @@
 #include "mcp/server.h"
 
 #define READS_MOST 200000
+#define READS_BYTES ((size_t)32 << 20)
 
 struct read_files {
 	pthread_mutex_t lock;
 	void *tree; /* of paths */
-	size_t n;
+	size_t n, bytes;
 };
 
 static int compare_reads(const void *a, const void *b)
@@ -37,13 +38,16 @@ void reads_free(struct read_files *r)
 
 void reads_note(struct read_files *r, const char *path)
 {
+	size_t bytes = strlen(path) + 1;
 	char *own, **at;
 
 	pthread_mutex_lock(&r->lock);
-	if (r->n < READS_MOST && !tfind(path, &r->tree, compare_reads)) {
+	if (r->n < READS_MOST && r->bytes + bytes <= READS_BYTES &&
+		!tfind(path, &r->tree, compare_reads)) {
 		own = xstrdup(path);
 		at = tsearch(own, &r->tree, compare_reads);
 		r->n += at != NULL;
+		r->bytes += at ? bytes : 0;
 		if (!at)
 			free(own);
 	}

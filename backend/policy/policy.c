@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/text.h>
 
 #define SHOWN 64 /* bytes of an outside name that fit into a sentence */
@@ -153,18 +154,6 @@ static bool plain_path(const char *path)
 	return true;
 }
 
-/* Below the directory of our data. */
-static bool is_for_agents(const char *rest)
-{
-	static const char *const open[] = {"/workspaces/tasks/", "/workspaces/projects/",
-		"/workspaces/shared/", "/workspaces/.kept/", "/workspaces/.versions/"};
-
-	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
-		if (!strncmp(rest, open[i], strlen(open[i])) && rest[strlen(open[i])])
-			return true;
-	return false;
-}
-
 const char *policy_own_dir(const struct policy *p, const char *path)
 {
 	for (size_t i = 0; i < p->private_dirs.n; i++)
@@ -174,7 +163,7 @@ const char *policy_own_dir(const struct policy *p, const char *path)
 	if (p->data_dir &&
 		(is_path_below(p->data_dir, path) ||
 			(is_path_below(path, p->data_dir) &&
-				!is_for_agents(path + strlen(p->data_dir)))))
+				!data_dir_shows(path + strlen(p->data_dir)))))
 		return p->data_dir;
 	return NULL;
 }

@@ -98,6 +98,34 @@ static int judge_homes(enum mount_kind kind, const char *real, struct err *e)
 	return why.kind ? err_copy(e, &why) : result;
 }
 
+/* Workspaces are there to be mounted; stores of checkpoints, images of disks and notes beside them are not. */
+static bool is_own_data(const char *real)
+{
+	char own[PATH_MAX], where[PATH_MAX];
+	const char *dir;
+
+	if (data_dir_path(own, sizeof own, NULL))
+		return false;
+	dir = resolve_existing(own, where);
+	return at_or_below(real, dir) && !data_dir_shows(real + strlen(dir));
+}
+
+/* The other way round: a parent of what must not be seen must not be seen either. */
+static int judge_parents(const char *real, struct err *e)
+{
+	char own[PATH_MAX], where[PATH_MAX];
+	int (*const dirs[])(char *, size_t, struct err *) = {
+		state_dir, config_dir, runtime_dir, data_dir_path};
+
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		if (!dirs[i](own, sizeof own, NULL) &&
+			at_or_below(resolve_existing(own, where), real))
+			return err_set(e, ERR_REFUSED,
+				"%s contains %s, which belongs to berth itself and is never mounted.",
+				real, own);
+	return 0;
+}
+
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 {
 	char own[PATH_MAX], where[PATH_MAX];
@@ -115,6 +143,11 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 			"%s belongs to berth itself (its log, keys or configuration) and is never "
 			"mounted.",
 			real);
+	if (is_own_data(real))
+		return err_set(e, ERR_REFUSED,
+			"%s belongs to berth itself (its workspaces and checkpoints): only what is in a workspace, "
+			"or shared by workspaces, is mounted.",
+			real);
 	if (judge_homes(kind, real, e))
 		return -1;
 	for (size_t i = 0; i < COUNT(never_below); i++)
@@ -122,7 +155,7 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 			return err_set(e, ERR_REFUSED,
 				"%s belongs to the system (%s) and is never mounted into a container.",
 				real, never_below[i]);
-	return 0;
+	return kind == MOUNT_DECLARED ? judge_parents(real, e) : 0;
 }
 
 int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
@@ -130,21 +163,6 @@ int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
 	char where[PATH_MAX];
 
 	return mounts_judge(kind, resolve_existing(path, where), e);
-}
-
-/* The other way round: a parent of what must not be seen must not be seen either. */
-static int judge_parents(const char *real, struct err *e)
-{
-	char own[PATH_MAX], where[PATH_MAX];
-	int (*const dirs[])(char *, size_t, struct err *) = {state_dir, config_dir, runtime_dir};
-
-	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (!dirs[i](own, sizeof own, NULL) &&
-			at_or_below(resolve_existing(own, where), real))
-			return err_set(e, ERR_REFUSED,
-				"%s contains %s, which belongs to berth itself and is never mounted.",
-				real, own);
-	return 0;
 }
 
 int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, const char *target,
@@ -169,7 +187,7 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 			"%s is neither a directory nor a regular file; sockets and devices are never "
 			"mounted.",
 			source);
-	if (mounts_judge(kind, real, e) || (kind == MOUNT_DECLARED && judge_parents(real, e)))
+	if (mounts_judge(kind, real, e))
 		return -1;
 	if (kind != MOUNT_OURS && strcmp(real, source))
 		return err_set(e, ERR_REFUSED,

@@ -3,7 +3,7 @@
  *
  * Refused as sources, by the real path that is opened and not by the text: the system's
  * directories, engine sockets, a home directory itself, credential places below one, berth's own
- * state and configuration, and anything below a path that an agent can write (it could be swapped).
+ * state, configuration and data but for workspaces, and anything below a path that an agent can write (it could be swapped).
  * A source is opened (O_PATH) and remembered by device and inode; after the start the guest tells
  * what it sees at the target, and a difference ends the container (lane.h).
  *

@@ -64,6 +64,8 @@ void files_root_close(struct files_root *r);
 /* Before r is used: neither these nor anything below them is changed through r, whatever path leads there.  `dir` is an
  * open directory (O_PATH will do) and stays the caller's; `leaf` a file in it, or NULL: the directory. */
 struct files_place {
+/* Of a directory that is open (O_PATH will do) and stays the caller's; `name` is what sentences call it. */
+struct files_root *files_root_open_at(struct files *f, int dir, const char *name, struct err *e);
 	int dir;
 	const char *leaf;
 };

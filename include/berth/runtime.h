@@ -32,6 +32,8 @@ int state_dir(char *buf, size_t cap, struct err *e);
 int state_check(struct err *e);
 int data_dir(char *buf, size_t cap, struct err *e);
 int data_dir_path(char *buf, size_t cap, struct err *e); /* where it is, or would be; not made */
+/* Whether agents may see what is at `below` in it ("/workspaces/tasks/a/src"): of a workspace, or what workspaces share. */
+bool data_dir_shows(const char *below);
 int config_dir(char *buf, size_t cap, struct err *e);
 /* Of all workspaces, below data_dir; not made. */
 int workspaces_dir(char *buf, size_t cap, struct err *e);

@@ -48,7 +48,8 @@ int agents_run_by(
 	return 0;
 }
 
-static char top[64]; /* in memory where that can be: the log syncs */
+static char top[64];                            /* in memory where that can be: the log syncs */
+static char place[] = "/tmp/berth-fuzz-XXXXXX"; /* nothing of /dev is served */
 static struct team team;
 static struct policy policy;
 static struct mcp_options options;
@@ -64,10 +65,11 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 static void make_place(void)
 {
-	AUTO_FREE char *ws = xasprintf("%s/ws", top), *file = xasprintf("%s/ws/a", top);
+	AUTO_FREE char *ws = xasprintf("%s/ws", place), *file = xasprintf("%s/ws/a", place);
 	int fd;
 
 	nftw(top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(place, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	mkdir(ws, 0755);
 	fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	if (fd < 0 || write(fd, "one\ntwo\n", 8) != 8)
@@ -83,7 +85,9 @@ static void remove_place(void)
 		server_end(&server);
 	team_release(&team);
 	nftw(top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(place, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	rmdir(top);
+	rmdir(place);
 }
 
 static void begin_once(void)
@@ -100,13 +104,13 @@ static void begin_once(void)
 		if (!mkdtemp(top))
 			abort();
 	}
-	if (chmod(top, 0755))
+	if (chmod(top, 0755) || !mkdtemp(place) || chmod(place, 0755))
 		abort();
 	setenv("XDG_STATE_HOME", top, 1);
 	setenv("XDG_RUNTIME_DIR", top, 1);
 	setenv("XDG_DATA_HOME", top, 1);
 	make_place();
-	text = xasprintf("agents: {one: {image: i, workspace: %s/ws}}\n", top);
+	text = xasprintf("agents: {one: {image: i, workspace: %s/ws}}\n", place);
 	if (team_parse("fuzz", text, strlen(text), top, &team, &e))
 		abort();
 	options = (struct mcp_options){.team = &team,

@@ -293,6 +293,7 @@ static void test_reads(void **state)
 		"/w/build/b", "/w/dist/b", "/w/notes.next", "/w/.next/notes", "a", "/a", "/w2/a",
 		"/w/target/a", "/w/a.pyc"};
 	struct read_files *r = reads_new();
+	char name[4001] = "", number[16];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
@@ -304,14 +305,64 @@ static void test_reads(void **state)
 		assert_true(reads_has(r, seen[i]));
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		assert_false(reads_has(r, others[i]));
+	/* Long names fill the memory for them: what was not noted was not read. */
+	memset(name, 'n', sizeof name - 1);
+	for (int i = 0; i < 9000; i++) {
+		snprintf(number, sizeof number, "%08d", i);
+		memcpy(name, number, 8);
+		reads_note(r, name);
+	}
+	assert_true(reads_has(r, seen[0]));
+	assert_false(reads_has(r, name));
+	memcpy(name, "00000000", 8);
+	assert_true(reads_has(r, name));
 	reads_free(r);
+}
+
+/* What `up` does not mount for its place is not served either, by whatever name the environment has it. */
+static void test_never_served(void **state)
+{
+	static const struct {
+		const char *path, *why; /* NULL: it is */
+	} table[] = {{"home/data/berth/checkpoints", "belongs to berth itself"},
+		{"home/data/berth", "belongs to berth itself"},
+		{"home/data", "belongs to berth itself"}, {"home/.ssh", "holds credentials"},
+		{"home", "is a home directory"}, {"home/data/berth/workspaces/tasks/t", NULL},
+		{"home/work", NULL}};
+	struct agent_def a = {.id = "a", .workspace = keep_path("ws"), .npaths = 1};
+	struct path_grant grant = {0};
+	struct reach r;
+
+	(void)state;
+	tree_mkdirs("home/data/berth/checkpoints");
+	tree_mkdirs("home/data/berth/workspaces/tasks/t");
+	tree_mkdirs("home/.ssh");
+	tree_mkdirs("home/work");
+	assert_int_equal(symlink("home", tree_path("way")), 0);
+	setenv("HOME", keep_path("way"), 1);
+	setenv("XDG_DATA_HOME", keep_path("way/data"), 1);
+	a.paths = &grant;
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct err e = ERR_INIT;
+		AUTO_FREE char *path = xstrdup(tree_path(table[i].path));
+		int rc;
+
+		grant.path = path;
+		rc = reach_open(&r, &a, &policy, engine, &e);
+		if (rc == 0)
+			reach_close(&r);
+		if (rc != (table[i].why ? -1 : 0) || (rc && !strstr(e.msg, table[i].why)))
+			fail_msg("%s: %s", table[i].path, rc ? e.msg : "served");
+		if (rc)
+			assert_int_equal(e.kind, ERR_REFUSED);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_each),
 		cmocka_unit_test(test_each_in_other_words), cmocka_unit_test(test_what_is_no_path),
-		cmocka_unit_test(test_reads)};
+		cmocka_unit_test(test_reads), cmocka_unit_test(test_never_served)};
 
 	return cmocka_run_group_tests(tests, make_areas, remove_areas);
 }

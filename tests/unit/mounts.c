@@ -21,7 +21,9 @@ static char top[] = "/tmp/berth-XXXXXX";
 static int setup(void **state)
 {
 	static const char *const dirs[] = {"real", "real/home", "real/home/work", "real/home/.ssh",
-		"real/home/.local", "real/home/.config", "real/run", "elsewhere"};
+		"real/home/.local", "real/home/.config", "real/run", "elsewhere", "real/home/data",
+		"real/home/data/berth", "real/home/data/berth/workspaces",
+		"real/home/data/berth/workspaces/tasks", "real/home/data/berth/workspaces/tasks/a"};
 
 	(void)state;
 	assert_non_null(mkdtemp(top));
@@ -61,6 +63,16 @@ static void test_mount_links(void **state)
 		{"real/home/.config/berth", "belongs to berth itself"},
 		{"real/run/berth/x", "belongs to berth itself"},
 		{"real/home/.local", "which belongs to berth itself"},
+		{"real/home/data", "which belongs to berth itself"},
+		{"real/home/data/berth", "belongs to berth itself"},
+		{"real/home/data/berth/checkpoints/tasks/a", "belongs to berth itself"},
+		{"real/home/data/berth/workspaces", "belongs to berth itself"},
+		{"real/home/data/berth/workspaces/tasks", "belongs to berth itself"},
+		{"real/home/data/berth/workspaces/.images/tasks/a", "belongs to berth itself"},
+		{"real/home/data/berth/workspaces/tasks/a", NULL},
+		{"real/home/data/berth/workspaces/tasks/a/src", NULL},
+		{"real/home/data/berth/workspaces/.versions/1/templates", NULL},
+		{"real/home/data/berth2", NULL},
 		{"real/home/.config", "which belongs to berth itself"},
 		{"real", "which belongs to berth itself"},
 	};
@@ -70,9 +82,11 @@ static void test_mount_links(void **state)
 	for (int linked = 0; linked < 2; linked++) {
 		AUTO_FREE char *home = xasprintf("%s/%s", top, linked ? "home" : "real/home");
 		AUTO_FREE char *run = xasprintf("%s/%s", top, linked ? "run" : "real/run");
+		AUTO_FREE char *data = xasprintf("%s/data", home);
 
 		setenv("HOME", home, 1);
 		setenv("XDG_RUNTIME_DIR", run, 1);
+		setenv("XDG_DATA_HOME", data, 1);
 		for (size_t i = 0; i < COUNT(table); i++) {
 			AUTO_FREE char *path = xasprintf("%s/%s", top, table[i].path);
 			struct mount_list l = {0};

@@ -378,21 +378,22 @@ int path_parent_to_change(const struct files_root *r, const char *path, struct m
 	return fd < 0 || path_may_change(r, fd, *leaf, path, e) < 0 ? -1 : steal_fd(&fd);
 }
 
-struct files_root *path_root_open(const char *path, bool portable, struct err *e)
+struct files_root *path_root_open(
+	int at, const char *path, const char *name, bool portable, struct err *e)
 {
 	struct files_root *r = xcalloc(1, sizeof *r);
 	struct stat st;
 	int probe;
 
-	r->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	r->fd = openat(at, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (r->fd < 0 || fstat(r->fd, &st) < 0) {
-		path_error(e, errno, "open the directory", path);
+		path_error(e, errno, "open the directory", name);
 		if (r->fd >= 0)
 			close(r->fd);
 		free(r);
 		return NULL;
 	}
-	r->name = xstrdup(path);
+	r->name = xstrdup(name);
 	pthread_mutex_init(&r->lock, NULL);
 	r->dev = st.st_dev;
 	/* Old kernels have no openat2, old sandboxes answer EPERM to what they do not know. */

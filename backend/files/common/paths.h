@@ -42,7 +42,8 @@ struct files_root {
 };
 
 /* `portable`: without openat2, also where there is one.  What was staged is not path_root_close's to close. */
-struct files_root *path_root_open(const char *path, bool portable, struct err *e);
+struct files_root *path_root_open(
+	int at, const char *path, const char *name, bool portable, struct err *e);
 void path_root_close(struct files_root *r);
 
 /* The lexical gate: not empty, not absolute, components of at most 255 bytes. */
