@@ -1,4 +1,5 @@
 /* copy.c - copies a tree; the thread that lists a directory also copies its files. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,6 +35,8 @@ struct later {
 struct dir_end {
 	char *path; /* below to_root */
 	struct stat st;
+	dev_t made_dev; /* what has that path now may be another */
+	ino_t made_ino;
 	struct str attrs;
 };
 
@@ -335,17 +338,29 @@ static void copy_one_file(
 	note_copied(x, d, name, &st);
 }
 
-/* The owner of what is no file, for all but that it is taken away again where that fails. */
-static int give_owner(
-	const struct copying *x, int to_dir, const char *to_name, const struct stat *st)
+/* What was made by name a moment ago, held: owner, mode and times are given to it alone.  Whoever may rename there could
+ * have put another in its place, which is then not of that type, or has an owner or names that ours cannot have. */
+static int hold_made(const struct copying *x, int dir, const char *name, mode_t type)
 {
-	int saved;
+	AUTO_CLOSE int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat made;
 
-	if (!x->o->keep_owner || (st->st_uid == path_user() && st->st_gid == path_group()) ||
-		fchownat(to_dir, to_name, st->st_uid, st->st_gid, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	saved = errno;
-	unlinkat(to_dir, to_name, 0);
+	if (fd < 0 || fstat(fd, &made) < 0)
+		return -1;
+	if ((made.st_mode & S_IFMT) == type &&
+		(!x->o->keep_owner || (made.st_uid == path_user() && made.st_nlink == 1)))
+		return steal_fd(&fd);
+	errno = ESTALE;
+	return -1;
+}
+
+/* What was made is taken away again where dressing it failed; what is another's stays. */
+static int drop_made(int dir, const char *name)
+{
+	int saved = errno;
+
+	if (saved != ESTALE)
+		unlinkat(dir, name, 0);
 	errno = saved;
 	return -1;
 }
@@ -356,7 +371,6 @@ static int copy_pipe(struct copying *x, struct worker *w, const struct stat *st,
 {
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
 	struct stat there;
-	int saved;
 
 	if (mkfifoat(to_dir, to_name, 0600) < 0) {
 		if (errno != EEXIST || !(x->o->resume || x->o->overwrite) ||
@@ -373,25 +387,22 @@ static int copy_pipe(struct copying *x, struct worker *w, const struct stat *st,
 			return -1;
 	}
 	AUTO_CLOSE int in = openat(from_dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	AUTO_CLOSE int out = openat(to_dir, to_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int out = hold_made(x, to_dir, to_name, S_IFIFO);
 	const struct attributed made = {.fd = out, .by_path = true};
+	char self[ATTRS_SELF_MAX];
 
 	str_clear(&w->attrs);
 	if (in >= 0)
 		attrs_read((struct attributed){.fd = in, .by_path = true}, x->o->keep_owner,
 			&w->attrs);
-	if (out >= 0 && fstat(out, &there) == 0 && S_ISFIFO(there.st_mode)) {
-		if (w->inherits)
-			attrs_drop_list(made);
-		if (give_dress(x, made, &w->attrs, st) == 0) {
-			utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-			return 0;
-		}
-	}
-	saved = errno;
-	unlinkat(to_dir, to_name, 0);
-	errno = saved;
-	return -1;
+	if (out < 0)
+		return drop_made(to_dir, to_name);
+	if (w->inherits)
+		attrs_drop_list(made);
+	if (give_dress(x, made, &w->attrs, st) < 0)
+		return drop_made(to_dir, to_name);
+	utimensat(AT_FDCWD, attrs_self(self, out), times, 0);
+	return 0;
 }
 
 /* Sockets and devices are left out: the one is of no use in another place, the other gives rights. */
@@ -445,9 +456,15 @@ static int copy_link(struct copying *x, int from_dir, const char *name, const st
 			return -1;
 	}
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
+	AUTO_CLOSE int made = hold_made(x, to_dir, to_name, S_IFLNK);
+	char self[ATTRS_SELF_MAX];
 
-	utimensat(to_dir, to_name, times, AT_SYMLINK_NOFOLLOW);
-	return give_owner(x, to_dir, to_name, st);
+	if (made < 0 ||
+		(x->o->keep_owner && (st->st_uid != path_user() || st->st_gid != path_group()) &&
+			fchownat(made, "", st->st_uid, st->st_gid, AT_EMPTY_PATH) < 0))
+		return drop_made(to_dir, to_name);
+	utimensat(AT_FDCWD, attrs_self(self, made), times, 0);
+	return 0;
 }
 
 static void copy_one_link(
@@ -478,11 +495,30 @@ static bool is_whole_root(const char *path)
 	return !*path || (path[0] == '.' && !path[1 + strspn(path + 1, "/")]);
 }
 
+/* Ours, with nothing in it: not one that was put in the place of the one that we made. */
+static bool is_new_dir(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = again < 0 ? NULL : fdopendir(again);
+	const struct dirent *at;
+	struct stat st;
+	bool fresh = d && fstat(fd, &st) == 0 && st.st_uid == path_user();
+
+	while (fresh && (at = readdir(d)) != NULL)
+		fresh = strcmp(at->d_name, ".") == 0 || strcmp(at->d_name, "..") == 0;
+	if (d)
+		closedir(d);
+	else if (again >= 0)
+		close(again);
+	return fresh;
+}
+
 /* Make the directory of the copy, or take the one there is where that may be; O_PATH will not do. */
 static int to_dir(struct copying *x, const struct walk_dir *d, const char *path, bool *made)
 {
 	const char *leaf;
 	AUTO_CLOSE int parent = -1;
+	AUTO_CLOSE int fd = -1;
 
 	if (!d->parent && is_whole_root(x->to))
 		return path_open(x->to_root, ".", O_RDONLY | O_DIRECTORY);
@@ -498,7 +534,12 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path,
 	} else if (errno != EEXIST || !(x->o->resume || x->o->overwrite)) {
 		return -1;
 	}
-	return openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd >= 0 && *made && x->o->keep_owner && !is_new_dir(fd)) {
+		errno = ESTALE;
+		return -1;
+	}
+	return steal_fd(&fd);
 }
 
 static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
@@ -508,11 +549,11 @@ static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 	AUTO_STR struct str path = STR_INIT;
 	struct str attrs = STR_INIT;
 	bool made = false;
-	struct stat st;
+	struct stat st, to_st = {0};
 
 	to_path(x, d, NULL, &path);
 	w->to_dir = fstat(fd, &st) < 0 ? -1 : to_dir(x, d, path.s, &made);
-	if (w->to_dir < 0) {
+	if (w->to_dir < 0 || fstat(w->to_dir, &to_st) < 0) {
 		fail_copy(w, me->walk, errno, "make the directory", path.s);
 		return false;
 	}
@@ -524,7 +565,8 @@ static bool enter_dir(struct walk_worker *me, struct walk_dir *d, int fd)
 	note_copied(x, d, NULL, &st);
 	pthread_mutex_lock(&x->lock);
 	x->dirs = mem_grow(x->dirs, &x->dirs_cap, x->ndirs + 1, sizeof *x->dirs);
-	x->dirs[x->ndirs++] = (struct dir_end){str_detach(&path), st, attrs};
+	x->dirs[x->ndirs++] =
+		(struct dir_end){str_detach(&path), st, to_st.st_dev, to_st.st_ino, attrs};
 	pthread_mutex_unlock(&x->lock);
 	return true;
 }
@@ -558,7 +600,14 @@ static const struct walk_ops copy_ops = {.worker_begin = begin_copy,
 static int finish_dir(struct copying *x, int fd, const struct dir_end *d)
 {
 	struct timespec times[2] = {d->st.st_atim, d->st.st_mtim};
+	struct stat now;
 
+	/* (For others than root that gives nobody anything, and not every file system keeps its numbers.) */
+	if (path_user() == 0 &&
+		(fstat(fd, &now) < 0 || now.st_dev != d->made_dev || now.st_ino != d->made_ino)) {
+		errno = ESTALE;
+		return -1;
+	}
 	attrs_drop_inherited(fd);
 	return give_dress(x, (struct attributed){.fd = fd}, &d->attrs, &d->st) < 0 ||
 			futimens(fd, times) < 0

@@ -83,6 +83,45 @@ ssize_t pwrite(int fd, const void *bytes, size_t n, off_t at)
 	return syscall(SYS_pwrite64, fd, bytes, n, at);
 }
 
+/* Who may rename there while the copy is made: once, behind a name that it made, `with` takes the place of that, or of
+ * `at`; both below the scratch directory. */
+static struct {
+	const char *with, *at;
+} swapping;
+
+static void swap_made(int dir, const char *name)
+{
+	const char *with = swapping.with;
+
+	if (!with)
+		return;
+	swapping.with = NULL;
+	if (swapping.at) {
+		dir = AT_FDCWD;
+		name = tree_path(swapping.at);
+	}
+	assert_int_equal(renameat(dir, name, AT_FDCWD, tree_path("root/away")), 0);
+	assert_int_equal(renameat(AT_FDCWD, tree_path(with), dir, name), 0);
+}
+
+int symlinkat(const char *target, int dir, const char *name)
+{
+	int rc = (int)syscall(SYS_symlinkat, target, dir, name);
+
+	if (rc == 0)
+		swap_made(dir, name);
+	return rc;
+}
+
+int mkdirat(int dir, const char *name, mode_t mode)
+{
+	int rc = (int)syscall(SYS_mkdirat, dir, name, mode);
+
+	if (rc == 0 && !swapping.at)
+		swap_made(dir, name);
+	return rc;
+}
+
 static void assert_same(const char *a, const char *b)
 {
 	char command[8 * PATH_MAX];
@@ -782,6 +821,51 @@ static void test_growing(void **state)
 	}
 }
 
+/* Nothing of root's that takes the place of what a copy made gets the owner of what was copied. */
+static void test_copy_owner_swapped(void **state)
+{
+	static const struct {
+		const char *from, *to, *with, *at, *lies;
+	} cases[] = {
+		{"given/sub/link", "swapped1", "root/file", NULL, "root/swapped1"},
+		{"given", "swapped2", "root/tree", NULL, "root/swapped2"},
+		{"given", "swapped3", "root/file", "root/swapped3/sub/link",
+			"root/swapped3/sub/link"},
+		{"given", "swapped4", "root/tree", "root/swapped4/sub", "root/swapped4/sub"},
+	};
+	const struct files_copy_options o = {.keep_owner = true};
+	char clear[2 * PATH_MAX];
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	tree_mkdirs("root/given/sub");
+	assert_int_equal(symlink("x", tree_path("root/given/sub/link")), 0);
+	assert_int_equal(chown(tree_path("root/given"), 1000, 1000), 0);
+	assert_int_equal(chown(tree_path("root/given/sub"), 1000, 1000), 0);
+	assert_int_equal(lchown(tree_path("root/given/sub/link"), 1000, 1000), 0);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct stat st;
+
+		tree_text("root/file", "root's");
+		tree_text("root/tree/file", "root's");
+		swapping.at = cases[i].at;
+		swapping.with = cases[i].with;
+		if (copy_tree(cases[i].from, cases[i].to, &o, NULL) != ERR_CONFLICT)
+			fail_msg("%s: copied", cases[i].to);
+		assert_null(swapping.with);
+		assert_int_equal(lstat(tree_path(cases[i].lies), &st), 0);
+		if (st.st_uid != 0 || st.st_gid != 0)
+			fail_msg("%s was given away", cases[i].lies);
+		assert_false(S_ISLNK(st.st_mode));
+		snprintf(clear, sizeof clear, "cd %s && rm -rf away file tree", tree_path("root"));
+		assert_int_equal(system(clear), 0);
+	}
+	swapping.at = NULL;
+	assert_int_equal(copy_tree("given", "kept", &o, NULL), ERR_NONE);
+	assert_same("root/given", "root/kept");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -802,6 +886,7 @@ int main(void)
 		cmocka_unit_test(test_move),
 		cmocka_unit_test(test_take_away),
 		cmocka_unit_test(test_growing),
+		cmocka_unit_test(test_copy_owner_swapped),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -47,6 +47,10 @@ int path_error(struct err *e, int errnum, const char *verb, const char *path)
 	case EEXIST:
 		err_set(e, ERR_CONFLICT, "cannot %s %s: it already exists", verb, shown);
 		break;
+	case ESTALE: /* another has its name */
+		err_set(e, ERR_CONFLICT, "cannot %s %s: it was replaced in the meantime", verb,
+			shown);
+		break;
 	case EBUSY:
 		err_set(e, ERR_REFUSED, "cannot %s %s: a file system is mounted there", verb,
 			shown);
