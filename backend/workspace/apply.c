@@ -1,11 +1,11 @@
 /* apply.c - applies files of a workspace to a project: planned file by file, written as one batch. */
 #include <berth/apply.h>
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -14,6 +14,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/sum.h>
+#include <berth/text.h>
 
 #include "workspace/apply_plan.h"
 
@@ -81,12 +82,40 @@ static int check_asked(const struct plan *p, struct err *e)
 	return 0;
 }
 
-/* Also .GIT: there are file systems to which that is the same. */
+/* Has no place in a name on macOS's file systems. */
+static bool is_ignored_there(uint32_t cp)
+{
+	return (cp >= 0x200C && cp <= 0x200F) || (cp >= 0x202A && cp <= 0x202E) ||
+		(cp >= 0x206A && cp <= 0x206F) || cp == 0xFEFF;
+}
+
+bool apply_is_named(const char *part, const char *name)
+{
+	size_t n = strcspn(part, "/"), i = 0, step;
+	uint32_t cp;
+
+	for (; i < n; i += step) {
+		step = utf8_next(part + i, n - i, &cp);
+		if (is_ignored_there(cp))
+			continue;
+		if (!*name || step > 1 ||
+			tolower((unsigned char)part[i]) != tolower((unsigned char)*name))
+			break;
+		name++;
+	}
+	if (*name)
+		return false;
+	/* FAT and NTFS take dots and blanks at the end away; behind a colon NTFS has a stream of the file. */
+	i += strspn(part + i, ". ");
+	return i >= n || part[i] == ':';
+}
+
+/* Or the short name that NTFS and FAT give it. */
 static bool is_of_git(const char *path)
 {
 	for (const char *at = path; at; at = strchr(at, '/')) {
 		at += *at == '/';
-		if (!strncasecmp(at, ".git", 4) && (!at[4] || at[4] == '/'))
+		if (apply_is_named(at, ".git") || apply_is_named(at, "git~1"))
 			return true;
 	}
 	return false;
@@ -492,7 +521,9 @@ struct apply *apply_prepare(const struct apply_wish *wish, struct err *e)
 
 	p->wish = *wish;
 	pthread_mutex_init(&p->opening, NULL);
-	p->files = files_open(&(struct files_options){.program = "workspace"});
+	/* Through no link: who can write there could put one where a directory was looked at. */
+	p->files = files_open(
+		&(struct files_options){.program = "workspace", .avoid = FILES_AVOID_OPENAT2});
 	p->into = files_root_open(p->files, path, e);
 	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 &&
 		look_at_target(p, e) == 0 && plan_items(p, e) == 0)

@@ -11,7 +11,6 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include <berth/beneath.h>
@@ -86,13 +85,10 @@ static void collect_dirs(struct apply_bare *b, const struct apply *t)
 	b->ndir = n;
 }
 
-/* There are file systems to which "head" is the same. */
 static unsigned part_of(const char *at)
 {
-	size_t n = strcspn(at, "/");
-
 	for (size_t i = 0; i < COUNT(parts); i++)
-		if (strlen(parts[i].name) == n && !strncasecmp(parts[i].name, at, n))
+		if (apply_is_named(at, parts[i].name))
 			return parts[i].has;
 	return 0;
 }

@@ -67,5 +67,7 @@ void apply_bare_end(struct apply_bare *b);
 
 /* apply_runs.c: a sentence on which tool runs what is in the file, or NULL; `content` NULL: not at hand. */
 const char *apply_what_runs(const char *path, const struct str *content);
+/* Whether some file system takes the path's component `part` for `name`, whose letters are small or large. */
+bool apply_is_named(const char *part, const char *name);
 
 #endif

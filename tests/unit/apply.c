@@ -125,6 +125,28 @@ static void test_target_became_a_link(void **state)
 }
 
 /* What has become something else does not pass, and keeps nothing from passing. */
+/* Also one that leads to another directory of the target. */
+static void test_target_directory_became_a_link(void **state)
+{
+	struct apply *t;
+
+	(void)state;
+	tree_text("root/sub/hook", "agent");
+	tree_mkdirs("into/sub");
+	tree_mkdirs("into/kept/hooks");
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	t = prepare_all();
+	assert_int_equal(t->count[APPLY_NEW], 2);
+	assert_int_equal(rmdir(tree_path("into/sub")), 0);
+	assert_int_equal(symlink("kept/hooks", tree_path("into/sub")), 0);
+	assert_int_equal(apply_carry_out(t, true, &e), -1);
+	assert_int_equal(e.kind, ERR_REFUSED);
+	apply_free(t);
+	assert_false(tree_exists("into/kept/hooks/hook"));
+	assert_true(tree_has("into/a", "one"));
+}
+
 static void test_source_changed_since(void **state)
 {
 	struct apply *t;
@@ -287,6 +309,35 @@ static bool is_told(const struct apply *t, const char *path)
 	return false;
 }
 
+/* By whatever name some file system finds git's directory, nothing gets into it. */
+static void test_git_names(void **state)
+{
+	static const char *const dropped[] = {".git/hooks/x", "sub/.GIT/config", ".git./config",
+		"sub/.git /config", ".git . ./config", "git~1/config", "sub/GIT~1/hooks/x",
+		".g\xe2\x80\x8cit/config", ".git\xef\xbb\xbf/config",
+		".git::$INDEX_ALLOCATION/config"};
+	static const char *const passing[] = {".gitignore", ".github/x", ".git.bak/x", "git~2x/a",
+		"git/x", "a.git/x", ".gi/t", ".git-blame-ignore-revs", "\xe2\x80\x8c/x"};
+	struct apply *t;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(dropped) + COUNT(passing); i++) {
+		char path[64];
+
+		snprintf(path, sizeof path, "root/%s",
+			i < COUNT(dropped) ? dropped[i] : passing[i - COUNT(dropped)]);
+		tree_text(path, "x");
+	}
+	checkpoint_tree_free(from);
+	from = checkpoint_tree_now(store, root, NULL, &e);
+	t = prepare_all();
+	for (size_t i = 0; i < COUNT(dropped); i++)
+		expect_fate(t, dropped[i], true);
+	for (size_t i = 0; i < COUNT(passing); i++)
+		expect_fate(t, passing[i], false);
+	apply_free(t);
+}
+
 /* What a tool runs by itself is told, and passes. */
 static void test_what_runs(void **state)
 {
@@ -303,6 +354,12 @@ static void test_what_runs(void **state)
 		{"sub/.gitattributes", "* filter=x\n", true},
 		{"Makefile", "all:\n", true},
 		{"conftest.py", "", true},
+		{".gdbinit", "", true},
+		{"sub/.Rprofile", "", true},
+		{".eslintrc.json", "{}", true},
+		{"Cargo.toml", "build = \"x.rs\"\n", true},
+		{"sub/Cargo.toml", "name = \"x\"\n", false},
+		{"main.tf", "", true},
 		{"CMakeUserPresets.json", "", true},
 		{".github/workflows/ci.yml", "", true},
 		{"workflows/ci.yml", "", false},
@@ -563,11 +620,13 @@ int main(void)
 		CASE(test_target_changed_since),
 		CASE(test_target_came_since),
 		CASE(test_target_became_a_link),
+		CASE(test_target_directory_became_a_link),
 		CASE(test_source_changed_since),
 		CASE(test_source_saved_since),
 		CASE(test_unfinished_changes),
 		CASE(test_bare_repositories),
 		CASE(test_bare_repository_of_commit),
+		CASE(test_git_names),
 		CASE(test_what_runs),
 		CASE(test_apply_conflict),
 		CASE(test_apply_hunks),
