@@ -794,6 +794,7 @@ int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, c
 	const struct checkpoint_options *o, struct checkpoint_restored *ret, struct err *e)
 {
 	struct checkpoint_options synced = o ? *o : (struct checkpoint_options){0};
+	struct checkpoint_info made;
 	struct manifest to, live;
 	int rc;
 
@@ -805,7 +806,11 @@ int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, c
 	synced.sync = true; /* what is about to be taken away must be safe */
 	rc = store_load(s, name, &to, e);
 	if (rc == 0 && undo) {
-		rc = checkpoint_make(s, root, undo, &synced, NULL, e);
+		rc = checkpoint_make(s, root, undo, &synced, &made, e);
+		if (rc == 0 && synced.allow && synced.allow(synced.ctx, &made, e) < 0) {
+			checkpoint_drop(s, undo, NULL, NULL);
+			rc = -1;
+		}
 		if (rc == 0)
 			rc = store_load(s, undo, &live, e);
 	} else if (rc == 0) {

@@ -63,6 +63,10 @@ struct checkpoint_options {
 		pids; /* whose writable mappings are looked at; NULL: those of all processes that may be seen */
 	size_t npids;
 	bool sync; /* return only when it survives a power failure, too */
+	/* Of a restore: whether it goes on, asked when `undo` is there and before anything is changed; -1 and *e: `undo`
+	 * goes again.  NULL: it does. */
+	int (*allow)(void *ctx, const struct checkpoint_info *undo, struct err *e);
+	void *ctx;
 };
 
 /* `ret` may be NULL.  Without o->sync call checkpoint_sync once the tree may be written again. */

@@ -607,6 +607,25 @@ def _():
     with Client("bound.yaml", "--settings", "bound.set") as c:
         assert "checkpoint_count" in c.fails("checkpoint", checkpoint="more")
         assert "checkpoint_count" in c.fails("restore", checkpoint="own0")
+    # What a restore would save of the present counts, before it changes anything.
+    limit("checkpoint_bytes: 4m")
+    write(102, 4 << 20)
+    held = points()
+    with Client("bound.yaml", "--settings", "bound.set") as c:
+        assert "checkpoint_bytes" in c.fails("restore", checkpoint="own0")
+    assert points() == held and disk() <= 4 << 20, (points(), disk())
+    assert os.stat(os.path.join(place, "files/a")).st_size == (4 << 20) + 1
+    # The one that is asked for is not what makes room.
+    limit("checkpoint_count: 6")
+    for n in range(2):
+        write(n, 100)
+        assert person("checkpoint", "bound", "--auto", "9").returncode == 0
+    first, second = sorted(set(points()) - set(held))
+    with Client("bound.yaml", "--settings", "bound.set") as c:
+        assert not c.ask("tools/call", name="restore", arguments={"checkpoint": first})["result"].get("isError")
+    assert first in points() and second not in points(), points()
+    subprocess.run([BERTH, "workspace", "drop", "bound", first], capture_output=True, check=True)
+    subprocess.run([BERTH, "workspace", "drop", "bound", next(p for p in points() if p.startswith("before-"))], capture_output=True, check=True)
     assert person("checkpoint", "bound", "mine").returncode == 0
     limit("checkpoint_count: 0, checkpoint_bytes: 0")
     assert save(checkpoint="last").get("isError") is not True

@@ -148,12 +148,16 @@ static int drop_oldest(
 		automatic += is_automatic(all[i].name);
 	for (size_t i = 0; i < n && automatic > keep; i++) {
 		struct err why = ERR_INIT; /* a person may have dropped it by now */
+		const char *point = x->point;
+		int rc;
 
 		if (!is_automatic(all[i].name) || (cut && !strcmp(all[i].name, pending)))
 			continue;
 		x->point = all[i].name;
+		rc = workspace_cli_drop(x, &why);
+		x->point = point;
 		automatic--;
-		if (workspace_cli_drop(x, &why) == 0)
+		if (rc == 0)
 			ret->dropped++;
 		else if (why.kind != ERR_NOT_FOUND)
 			return err_copy(e, &why);
@@ -161,7 +165,8 @@ static int drop_oldest(
 	return 0;
 }
 
-/* The oldest one but that which was just made, and that of a restore that was cut short.  1: it went; 0: none can. */
+/* The oldest one but that which was just made, or is asked for, and that of a restore that was cut short.  1: it went;
+ * 0: none can. */
 static int drop_for_room(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct checkpoint_info *all = NULL;
@@ -176,6 +181,7 @@ static int drop_for_room(struct workspace_cli *x, struct err *e)
 	cut = checkpoint_pending(x->store, pending);
 	while (i < n &&
 		(!is_automatic(all[i].name) || !strcmp(all[i].name, x->made.name) ||
+			(point && !strcmp(all[i].name, point)) ||
 			(cut && !strcmp(all[i].name, pending))))
 		i++;
 	if (i == n)

@@ -250,9 +250,19 @@ static int quieten_containers(struct workspace_cli *x, struct err *e)
 		x->still.box[0].name);
 }
 
+/* What the state before it takes is known only now. */
+static int allow_restore(void *ctx, const struct checkpoint_info *undo, struct err *e)
+{
+	struct workspace_cli *x = ctx;
+
+	x->made = *undo;
+	return workspace_cli_room(x, 0, e);
+}
+
 static int do_restore(void *ctx, struct audit_record *r, struct err *e)
 {
 	struct workspace_cli *x = ctx;
+	const struct checkpoint_options o = {.allow = allow_restore, .ctx = x};
 	struct err why = ERR_INIT;
 	int rc;
 
@@ -260,7 +270,7 @@ static int do_restore(void *ctx, struct audit_record *r, struct err *e)
 	if (freeze_find(&x->still, x->root, e) || freeze_writer(&x->still, x->root, e) ||
 		quieten_containers(x, e))
 		return -1;
-	rc = checkpoint_restore(x->store, x->root, x->point, x->undo, NULL, &x->done, e);
+	rc = checkpoint_restore(x->store, x->root, x->point, x->undo, &o, &x->done, e);
 	if (workspace_cli_go_on(x, &why) && rc == 0)
 		rc = err_copy(e, &why);
 	return rc;
