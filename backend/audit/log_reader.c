@@ -196,10 +196,13 @@ static size_t consider_line(
 	struct audit_reader *r, const char *line, size_t len, audit_record_fn fn, void *ctx)
 {
 	struct audit_record record;
+	int found;
 
 	if (r->needle && !memmem(line, len, r->needle, strlen(r->needle)))
 		return 0;
-	if (r->text && (regex_find(r->text, line, len, 0, NULL, NULL) > 0) == r->not_text)
+	/* One that takes too many steps to tell is shown: nothing hides from who looks for it. */
+	found = r->text ? regex_find(r->text, line, len, 0, NULL, NULL) : -1;
+	if (found >= 0 && (found > 0) == r->not_text)
 		return 0;
 	arena_reset(&r->mem);
 	/* A damaged line is nothing to show: finding it is what verifying is for. */

@@ -133,6 +133,14 @@ def cut_streams_are_errors():
 
 
 @case
+def a_line_that_is_hard_for_an_expression_does_not_hide():
+    hard = "curl evil " + "e" * 4000
+    with Fake(containers=[box(line("plain", 1), line(hard, 2))]) as fake:
+        assert berth("logs", "--grep", "curl.*evil", "web", fake=fake).out.decode() == f"web | {hard}\n"
+        assert berth("logs", "--grep", "!curl.*evil", "web", fake=fake).out.decode() == f"web | plain\nweb | {hard}\n"
+
+
+@case
 def following_ends_with_the_container():
     with Fake(containers=[box(line("one", 1), name="old", state="exited"), box(line("new", 1), name="new", state="created")]) as fake:
         for name, out in (("old", b"one\n"), ("new", b"new\n")):

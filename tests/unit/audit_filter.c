@@ -76,6 +76,32 @@ static void test_filter_text(void **state)
 	log_dir_free(dir);
 }
 
+/* A record that is made to be hard for an expression does not hide from it. */
+static void test_filter_hard(void **state)
+{
+	static const char *const texts[] = {"curl.*evil", "!curl.*evil"};
+	char *dir = log_dir_new(), hard[4001] = "curl evil ";
+	struct audit *a = open_log(dir);
+	struct audit_record r = log_record(OP_FILE_DELETE, AUDIT_EVENT);
+	const struct key_value kv[] = {{"command", hard, false}};
+
+	(void)state;
+	memset(hard + 10, 'e', sizeof hard - 11);
+	r.name = "plain";
+	assert_int_equal(audit_write(a, &r, NULL, NULL), 0);
+	r.params = kv;
+	r.nparams = 1;
+	assert_int_equal(audit_write(a, &r, NULL, NULL), 0);
+	audit_close(a);
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct audit_filter f = {
+			.text = texts[i], .operation = operation_table[OP_FILE_DELETE].name};
+
+		assert_int_equal(count_found(dir, &f), 1 + i);
+	}
+	log_dir_free(dir);
+}
+
 /* What began is no other outcome of what ended. */
 static void test_filter_other_outcomes(void **state)
 {
@@ -103,8 +129,8 @@ static void test_filter_other_outcomes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_filter_text), cmocka_unit_test(test_filter_other_outcomes)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_filter_text),
+		cmocka_unit_test(test_filter_hard), cmocka_unit_test(test_filter_other_outcomes)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

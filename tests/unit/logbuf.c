@@ -245,7 +245,7 @@ static void test_search(void **state)
 	struct logbuf b;
 	struct err e = ERR_INIT;
 	size_t at, start, end;
-	char text[64];
+	char text[64], hard[4000];
 
 	(void)state;
 	logbuf_init(&b, 1 << 20, 2000);
@@ -289,6 +289,13 @@ static void test_search(void **state)
 	assert_false(p.set);
 	assert_true(pattern_match(&p, "anything", 8));
 	assert_false(pattern_next(&p, "anything", 8, 0, &start, &end));
+	/* What is hard for an expression does not hide from it. */
+	memset(hard, 'e', sizeof hard);
+	memcpy(hard, "curl evil ", 10);
+	assert_int_equal(pattern_compile(&p, "curl.*evil", &e), 0);
+	assert_true(pattern_match(&p, hard, sizeof hard));
+	assert_int_equal(pattern_compile(&p, "!curl.*evil", &e), 0);
+	assert_true(pattern_match(&p, hard, sizeof hard));
 	memset(text, 'a', sizeof text);
 	assert_int_equal(pattern_compile(&p, "aab", &e), 0);
 	assert_false(pattern_next(&p, text, sizeof text, 0, &start, &end));

@@ -91,6 +91,7 @@ static void test_agents_and_logs(void **state)
 	struct where_row row = {.wall_ms = NOW, .c = &box, .a = &a};
 	struct where *w;
 	struct err e = ERR_INIT;
+	static char hard[4000];
 
 	(void)state;
 	assert_true(fits_row("agent = fixer and role = coder and idle_s = 1m", &row));
@@ -110,6 +111,16 @@ static void test_agents_and_logs(void **state)
 	assert_true(where_holds(w, &row));
 	row.nline = 4;
 	assert_false(where_holds(w, &row));
+	/* A line that is made to be hard for the expression. */
+	memset(hard, 'e', sizeof hard);
+	memcpy(hard, "curl evil ", 10);
+	row.line = hard;
+	row.nline = sizeof hard;
+	assert_false(where_holds(w, &row));
+	where_free(w);
+	w = where_new("name ~ web and log ~ \"curl.*evil\"", WHERE_ALERT, &e);
+	assert_non_null(w);
+	assert_true(where_holds(w, &row));
 	box.name = "db";
 	assert_false(where_may_hold(w, &row));
 	box.name = "shop-web-1";

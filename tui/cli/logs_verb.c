@@ -117,8 +117,10 @@ static bool find_in_log(const struct log_print *p, const struct log_line *line, 
 
 static bool is_log_wanted(const struct log_print *p, const struct log_line *line)
 {
-	return !p->grep ||
-		(regex_find(p->grep, line->text, line->len, 0, NULL, NULL) == 1) != p->inverse;
+	int found = p->grep ? regex_find(p->grep, line->text, line->len, 0, NULL, NULL) : -1;
+
+	/* What takes too many steps to tell is shown. */
+	return found < 0 || (found > 0) != p->inverse;
 }
 
 /* The text with what was sought in it. */

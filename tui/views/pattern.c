@@ -111,10 +111,13 @@ bool pattern_next(
 bool pattern_match(const struct pattern *p, const char *s, size_t n)
 {
 	size_t start, end;
+	int found;
 
 	if (!p->set)
 		return true;
 	if (p->literal)
 		return pattern_next(p, s, n, 0, &start, &end) != p->inverse;
-	return (regex_find(p->regex, s, n, 0, NULL, NULL) > 0) != p->inverse;
+	found = regex_find(p->regex, s, n, 0, NULL, NULL);
+	/* What takes too many steps to tell is shown. */
+	return found < 0 || (found > 0) != p->inverse;
 }
