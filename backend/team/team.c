@@ -602,6 +602,23 @@ static int check_directory_of(const char *file, const char *path, struct err *e)
 		: 0;
 }
 
+/* Whoever can write a directory above it can put another one in the place of what leads to it. */
+static int check_directories_above(const char *file, const char *real, struct err *e)
+{
+	AUTO_FREE char *dir = xstrdup(real);
+	struct stat st;
+
+	for (char *slash; (slash = strrchr(dir, '/')) && slash > dir;) {
+		*slash = '\0';
+		if (stat(dir, &st) == 0 && !(st.st_mode & S_ISVTX) && st.st_mode & 0002)
+			return err_set(e, ERR_CONFIG,
+				"Any user of this machine could replace %s: the directory %s above it has mode %04o; "
+				"correct that with `chmod o-w %s`.",
+				file, dir, (unsigned)st.st_mode & 07777, dir);
+	}
+	return 0;
+}
+
 int team_check_owner(const char *file, struct err *e)
 {
 	AUTO_FREE char *real = NULL;
@@ -621,8 +638,12 @@ int team_check_owner(const char *file, struct err *e)
 			"`chmod go-w %s`.",
 			file, (unsigned)st.st_mode & 07777, file);
 	real = realpath(file, NULL);
-	return check_directory_of(file, file, e) || (real && check_directory_of(file, real, e)) ? -1
-												: 0;
+	return check_directory_of(file, file, e) ||
+			(real &&
+				(check_directory_of(file, real, e) ||
+					check_directories_above(file, real, e)))
+		? -1
+		: 0;
 }
 
 static int read_team_file(const char *file, const char *cwd, struct team *ret,

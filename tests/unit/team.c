@@ -620,7 +620,7 @@ static void test_berth_wrong(void **state)
 
 static void test_owner(void **state)
 {
-	char dir[] = "/tmp/berth-team-XXXXXX", file[64];
+	char dir[] = "/tmp/berth-team-XXXXXX", file[64], below[64];
 	struct team t;
 	struct err e = ERR_INIT;
 	FILE *f;
@@ -661,6 +661,22 @@ static void test_owner(void **state)
 	chmod(dir, 0700);
 	unlink(file);
 	assert_int_equal(team_read(file, "/", &t, &e), -1);
+	/* Nor one that lies deeper in such a directory. */
+	snprintf(below, sizeof below, "%s/below", dir);
+	snprintf(file, sizeof file, "%s/below/team.yaml", dir);
+	assert_int_equal(mkdir(below, 0700), 0);
+	f = fopen(file, "w");
+	fputs("agents: {a: {workspace: w}}\n", f);
+	fclose(f);
+	chmod(file, 0644);
+	chmod(dir, 0777);
+	assert_int_equal(team_read(file, "/", &t, &e), -1);
+	assert_non_null(strstr(e.msg, "above it has mode 0777"));
+	chmod(dir, 01777);
+	assert_int_equal(team_read(file, "/", &t, &e), 0);
+	team_release(&t);
+	unlink(file);
+	rmdir(below);
 	rmdir(dir);
 }
 
