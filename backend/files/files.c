@@ -19,6 +19,8 @@ static struct files *open_with(const struct files_options *o)
 	f->pool = pool_new();
 	f->cpu_width = o->cpu_width;
 	f->told = o->shown;
+	f->hold = o->hold;
+	f->hold_ctx = o->hold_ctx;
 	f->io_depth = o->io_depth && o->io_depth < FILES_IO_DEPTH ? o->io_depth : FILES_IO_DEPTH;
 	f->uring = o->io_uring >= 0 && !(o->avoid & FILES_AVOID_URING);
 	f->avoid = o->avoid;

@@ -21,6 +21,7 @@
 #define SUM_MOST (24 * MIB)
 #define TREE_BYTES (8 * MIB)
 #define LOOKED_AT 64 /* paths; of more the most is taken */
+#define NAMES_MS 3000
 
 size_t budget_total(const struct server *s)
 {
@@ -149,6 +150,7 @@ int budget_enter(struct call *c, struct err *e)
 	}
 	if (!rc)
 		reserve_bytes(c, bytes);
+	c->estimated = c->reserved;
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -164,6 +166,30 @@ int budget_more(struct call *c, size_t bytes, struct err *e)
 	room = has_room(c, bytes);
 	if (room)
 		reserve_bytes(c, bytes);
+	pthread_mutex_unlock(&s->lock);
+	return room ? 0 : refuse_memory(c, bytes, e);
+}
+
+/* What the answer was estimated to take is not there before the walk has ended: half of that is for its names.  For more
+ * it waits a while, as others may do that hold some: not for ever. */
+int budget_names(struct call *c, size_t bytes, struct err *e)
+{
+	struct server *s = c->server;
+	int64_t until = clock_mono_ns() + NAMES_MS * 1000000ll;
+	bool room;
+
+	if (c->looks)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	c->names += bytes;
+	room = c->names <= c->estimated / 2;
+	if (!room) {
+		while (!(room = has_room(c, bytes)) && !call_cancelled(c) &&
+			c->reserved + bytes <= budget_total(s) / 2 && clock_mono_ns() < until)
+			budget_wait(s);
+		if (room)
+			reserve_bytes(c, bytes);
+	}
 	pthread_mutex_unlock(&s->lock);
 	return room ? 0 : refuse_memory(c, bytes, e);
 }

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "journal/journal.h"
 #include "mcp/output.h"
@@ -34,7 +36,10 @@
 #define ANSWER_BYTES 6    /* that one takes in an answer while it is made */
 #define TIMEOUT_S 60      /* where neither the call nor the definition says */
 #define WRITE_MS 5000
-#define NOTED_MOST 1000 /* bytes of a command, where it is written to */
+#define NOTED_MOST 1000              /* bytes of a command, where it is written to */
+#define LISTED_MOST 4096             /* in a list */
+#define WORD_MOST 131071             /* Linux takes no longer argument or variable, */
+#define WORDS_MOST ((size_t)6 << 20) /* and no more of them all */
 #define END_MS 10000
 
 struct command {
@@ -53,7 +58,8 @@ struct command {
 	pthread_t thread;
 	struct command_table *table;
 	struct run_request request;
-	struct arena mem;
+	struct arena mem; /* of what it is asked for, until it has ended */
+	size_t held;      /* bytes of that */
 	int input_from;
 	unsigned users; /* calls that hold it; the last one frees it when it is not listed */
 	bool listed;
@@ -66,6 +72,7 @@ struct command_table {
 	struct command *first;
 	size_t n, beside;
 	size_t bytes; /* of output */
+	size_t held;  /* of what those in the background are asked for */
 	int64_t last_id;
 };
 
@@ -89,6 +96,7 @@ static void forget_command(struct command_table *t, struct command **at)
 	*at = c->next;
 	t->n--;
 	t->bytes -= c->out[1].kept.len + c->out[2].kept.len;
+	t->held -= c->held;
 }
 
 /* Under the lock: the oldest ended ones make room, for another and for `bytes` of output. */
@@ -203,6 +211,36 @@ static void take_output(void *ctx, int stream, const char *bytes, size_t n)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* What no kernel would take is not kept either. */
+static int check_words(const struct json *list, const char *what, struct err *e)
+{
+	size_t sum = 0;
+
+	for (const struct json *j = list ? list->first : NULL; j; j = j->next) {
+		size_t n = j->len + (j->key ? strlen(j->key) + 1 : 0);
+
+		sum += n + 1;
+		if (n > WORD_MOST || sum > WORDS_MOST)
+			return err_set(e, ERR_USAGE,
+				"\"%s\" is too long: Linux takes at most 128 KiB in one, and 6 MiB in all. "
+				"Write it to a file, or give it as standard input.",
+				what);
+	}
+	return 0;
+}
+
+static int check_length(const struct json *argv, const struct json *env, const char *command,
+	const char *dir, struct err *e)
+{
+	if (command && strlen(command) > WORD_MOST)
+		return err_set(e, ERR_USAGE,
+			"\"command\" is too long: Linux takes at most 128 KiB. Write it to a file, or give it as "
+			"standard input.");
+	if (dir && strlen(dir) >= PATH_MAX)
+		return err_set(e, ERR_USAGE, "\"work_dir\" is too long.");
+	return check_words(argv, "argv", e) || check_words(env, "env", e) ? -1 : 0;
+}
+
 /* Words, directory, environment and time of a call, in `mem`. */
 static int fill_request(struct call *call, struct arena *mem, struct run_request *r, struct err *e)
 {
@@ -217,6 +255,8 @@ static int fill_request(struct call *call, struct arena *mem, struct run_request
 	if (!command == !argv)
 		return err_set(e, ERR_USAGE,
 			"Give \"command\", a shell command line, or \"argv\", the words of one program.");
+	if (check_length(argv, env, command, dir, e))
+		return -1;
 	words = arena_array(mem, argv ? argv->n + 1 : 4, sizeof *words);
 	if (command) {
 		words[n++] = "/bin/sh";
@@ -253,12 +293,18 @@ static int fill_request(struct call *call, struct arena *mem, struct run_request
 static char *describe_words(const struct run_request *r)
 {
 	struct str text = STR_INIT;
+	size_t n;
 
 	if (r->argc == 3 && !strcmp(r->argv[0], "/bin/sh"))
 		str_adds(&text, r->argv[2]);
 	else
-		for (size_t i = 0; i < r->argc && text.len < 4096; i++)
+		for (size_t i = 0; i < r->argc && text.len < LISTED_MOST; i++)
 			str_addf(&text, "%s%s", i ? " " : "", r->argv[i]);
+	if (text.len <= LISTED_MOST)
+		return str_detach(&text);
+	n = utf8_whole(text.s, LISTED_MOST);
+	text.len = n;
+	str_adds(&text, "...");
 	return str_detach(&text);
 }
 
@@ -279,6 +325,9 @@ static void run_kept_command(struct command *c, struct recorder *by)
 	c->ended_ns = clock_mono_ns();
 	if (c->beside)
 		t->beside--;
+	t->held -= c->held;
+	c->held = 0;
+	arena_release(&c->mem);
 	pthread_cond_broadcast(&t->change);
 	pthread_mutex_unlock(&t->lock);
 }
@@ -411,7 +460,7 @@ static int start_beside(struct call *call, struct command *c, struct err *e)
 {
 	struct command_table *t = c->table;
 	int input[2];
-	bool full;
+	bool full, much;
 
 	if (pipe2(c->cancel, O_CLOEXEC) < 0 || pipe2(input, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
@@ -423,14 +472,20 @@ static int start_beside(struct call *call, struct command *c, struct err *e)
 	if (!call_number(call, "timeout", 0) && !call_options(call)->agent->limits.timeout_s)
 		c->request.timeout_ms = 0;
 	pthread_mutex_lock(&t->lock);
+	c->held = arena_bytes(&c->mem);
+	t->held += c->held;
 	full = t->beside >= RUNNING_MOST;
-	t->beside += !full;
-	c->beside = !full;
+	much = t->held > budget_total(t->server) / OUTPUT_PART;
+	c->beside = !full && !much;
+	t->beside += c->beside;
 	pthread_mutex_unlock(&t->lock);
 	if (full)
 		return err_set(e, ERR_REFUSED,
 			"%d commands already run in the background; kill_command ends one.",
 			RUNNING_MOST);
+	if (much)
+		return err_set(e, ERR_REFUSED,
+			"The commands that run in the background take too much memory; kill_command ends one.");
 	if (pthread_create(&c->thread, NULL, run_beside, c) == 0)
 		return 0;
 	pthread_mutex_lock(&t->lock);
@@ -446,12 +501,14 @@ int tool_start(struct call *call, struct err *e)
 	struct command *c = add_command(t, "");
 	AUTO_FREE char *text = NULL;
 
-	if (fill_request(call, &c->mem, &c->request, e) || start_beside(call, c, e)) {
+	/* Once it runs its words are its thread's. */
+	if (!fill_request(call, &c->mem, &c->request, e))
+		text = describe_words(&c->request);
+	if (!text || start_beside(call, c, e)) {
 		cleanup_close(&c->input_from);
 		remove_command(t, c);
 		return -1;
 	}
-	text = describe_words(&c->request);
 	pthread_mutex_lock(&t->lock);
 	free(c->text);
 	c->text = text;

@@ -133,6 +133,7 @@ size_t budget_transform(
 /* Under the lock: until memory or a place is given back, or ETIMEDOUT after a tenth of a second. */
 int budget_wait(struct server *s);
 int budget_enter(struct call *c, struct err *e);
+int budget_names(struct call *c, size_t bytes, struct err *e); /* more, of a tree that is walked */
 int budget_answer(struct call *c, struct err *e);
 void budget_leave(struct call *c);
 

@@ -22,6 +22,7 @@
 #define NO_RESOURCE (-32002) /* in sessions */
 #define TASKS "io.modelcontextprotocol/tasks"
 #define URIS_MOST 256
+#define OPEN_ID_MOST 1024
 
 /* Newest first: what is answered to a version that is not known. */
 static const char *const sessions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
@@ -414,6 +415,11 @@ static void begin_listening(struct server *s, const struct request *r)
 
 	if (!json_is(wants, JSON_OBJECT)) {
 		message_fail(s, r->id, INVALID_PARAMS, "\"notifications\" must be an object.");
+		return;
+	}
+	if (strlen(r->id) > OPEN_ID_MOST) {
+		message_fail(s, r->id, INVALID_REQUEST,
+			"The id of a request that stays open is kept: it has at most 1024 bytes.");
 		return;
 	}
 	if (calls_known(s, r->id) || listen_known(s->listeners, r->id)) {

@@ -20,6 +20,13 @@ const struct mcp_options *call_options(const struct call *c)
 	return c->server->o;
 }
 
+static int hold_names_for_call(void *ctx, size_t bytes, struct err *e)
+{
+	struct worker *w = ctx;
+
+	return w->call ? budget_names(w->call, bytes, e) : 0;
+}
+
 struct files *call_files(struct call *c)
 {
 	struct worker *w = c->worker;
@@ -27,7 +34,9 @@ struct files *call_files(struct call *c)
 	const struct files_options fo = {.program = "mcp",
 		.owner = o->who,
 		.io_depth = o->io_depth,
-		.io_uring = o->io_uring};
+		.io_uring = o->io_uring,
+		.hold = hold_names_for_call,
+		.hold_ctx = w};
 
 	if (!w->files) {
 		struct files *f = files_open_on(c->server->board, &fo);

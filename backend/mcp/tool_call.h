@@ -100,9 +100,9 @@ struct call {
 	char *token;             /* of progress, likewise; NULL: none asked for */
 	uint64_t shown;          /* on the list of calls */
 	size_t message_bytes;
-	size_t bytes;          /* of the message: what waits is bounded by their sum */
-	size_t reserved;       /* of the budget */
-	bool modern;           /* of the stateless revision */
+	size_t bytes;                      /* of the message: what waits is bounded by their sum */
+	size_t reserved, estimated, names; /* of the budget; at first; names of trees so far */
+	bool modern;                       /* of the stateless revision */
 	bool looks;            /* nobody asked: whether something changed is looked at (listen.c) */
 	bool recorded;         /* the command of berth's that ran for it has recorded its refusal */
 	bool knows_tasks;      /* the client does: it may become one */

@@ -48,6 +48,10 @@ struct files_options {
 	unsigned io_depth;  /* requests at once when waiting for a disk, at most 64; 0: 64 */
 	int io_uring;       /* for these: -1 no, otherwise where the kernel lets us */
 	unsigned avoid;
+	/* Asked before the names of a tree that is walked take so many bytes more; -1 and *e: the walk ends with that.  Any
+	 * thread, one at a time for a walk.  NULL: they may. */
+	int (*hold)(void *ctx, size_t bytes, struct err *e);
+	void *hold_ctx;
 };
 
 /* Never fails for want of a job board: jobs are then not shown. */
@@ -60,12 +64,12 @@ bool files_progress(struct files *f, struct job_info *out);
 /* `path` may be anything that leads to a directory.  Unfinished all-or-nothing batches of dead
  * processes below it are finished or undone by the first operation that changes something. */
 struct files_root *files_root_open(struct files *f, const char *path, struct err *e);
+/* Of a directory that is open (O_PATH will do) and stays the caller's; `name` is what sentences call it. */
+struct files_root *files_root_open_at(struct files *f, int dir, const char *name, struct err *e);
 void files_root_close(struct files_root *r);
 /* Before r is used: neither these nor anything below them is changed through r, whatever path leads there.  `dir` is an
  * open directory (O_PATH will do) and stays the caller's; `leaf` a file in it, or NULL: the directory. */
 struct files_place {
-/* Of a directory that is open (O_PATH will do) and stays the caller's; `name` is what sentences call it. */
-struct files_root *files_root_open_at(struct files *f, int dir, const char *name, struct err *e);
 	int dir;
 	const char *leaf;
 };

@@ -89,6 +89,15 @@ def _():
         for spelt in ("null", "[]", "{}", "1.5", "1e400", "9223372036854775808", "true"):
             c.say_bytes(f'{{"jsonrpc":"2.0","id":{spelt},"method":"ping"}}\n'.encode())
             assert c.wait(None)["error"]["code"] == -32600, spelt
+    # Of a request that stays open it is kept.
+    with Client("team.yaml", era="new") as c:
+        for spelt, kept in (("x" * 1000, True), ("x" * 2000, False)):
+            c.say({"jsonrpc": "2.0", "id": spelt, "method": "subscriptions/listen", "params": {"notifications": {}, "_meta": c.meta()}})
+            if not kept:
+                assert c.wait(spelt)["error"]["code"] == -32600
+        c.server.stdin.close()
+        assert c.server.wait(PATIENCE) == 0
+        assert c.wait("x" * 1000)["result"]["resultType"] == "complete"
 
 
 @case("keys that mean something elsewhere mean nothing here")
@@ -230,6 +239,38 @@ def _():
         assert most < (200 if os.environ["VARIANT"] in ("debug", "release") else 700), most
     os.unlink(f"{WS}/text")
     os.unlink(f"{WS}/lines")
+
+
+@case("commands that are long take no memory when they have ended, and no more than there is while they run")
+def _():
+    with Client("team.yaml") as c:
+        for name, arguments in (("start_command", {"command": "#" * 131072}), ("execute_command", {"argv": ["x" * 131072]}),
+                                ("start_command", {"argv": ["x" * 100000] * 80}), ("start_command", {"command": "x", "env": {"A": "b" * 131071}}),
+                                ("start_command", {"command": "x", "work_dir": "/" * 4096})):
+            assert "too long" in c.fails(name, **arguments), name
+        for _ in range(70):
+            c.ask("tools/call", name="start_command", arguments={"argv": ["é" * 50000] * 40})
+        wait_until(lambda: all(x["state"] == "ended" for x in c.call("list_commands")["commands"]))
+        listed = c.call("list_commands")["commands"]
+        assert len(listed) == 64 and all(len(x["command"].encode()) < 4100 and x["command"].endswith("é...") for x in listed), listed[0]
+        assert memory(c) < (200 if os.environ["VARIANT"] in ("debug", "release") else 900), memory(c)
+
+
+@case("the names of a tree take no more memory than there is")
+def _():
+    for d in range(100):
+        os.makedirs(f"{WS}/names/{d}")
+        for i in range(1000):
+            os.close(os.open(f"{WS}/names/{d}/{'n' * 250}{i}", os.O_CREAT | os.O_WRONLY, 0o644))
+    with open("small.yaml", "w", encoding="utf-8") as f:
+        f.write("mcp: {memory: 64m}\n")
+    with Client("team.yaml", "--settings", "small.yaml") as c:
+        for name, arguments in (("scan_directory", {"limit": 1}), ("search_text", {"pattern": "x", "limit": 1})):
+            assert "MiB" in c.fails(name, path="names", **arguments), name
+            c.call(name, path="names/0", **arguments)
+    with Client("team.yaml") as c:
+        assert c.call("scan_directory", path="names", limit=1)["files"] == 100000
+    subprocess.run(["rm", "-rf", f"{WS}/names"], check=True)
 
 
 @case("it ends with its client, whatever runs: an engine that never answers, a person who is asked")

@@ -22,7 +22,9 @@ struct files {
 	struct board *_Atomic board;
 	bool own_board, board_tried;
 	char program[32];
-	void (*told)(void);         /* files_options.shown */
+	void (*told)(void);                                  /* files_options.shown */
+	int (*hold)(void *ctx, size_t bytes, struct err *e); /* files_options.hold */
+	void *hold_ctx;
 	_Atomic unsigned cpu_width; /* 0: files_width asks */
 	unsigned avoid;
 	unsigned io_depth; /* requests at once when waiting for a disk */

@@ -30,6 +30,9 @@
 #define WIDEN_DIRS 16        /* queued directories from which a second thread pays */
 #define RUN 16384            /* names that are sorted between two looks at cancellation */
 #define EMFILE_RETRIES 200
+#define HELD_UNASKED (1u << 20) /* bytes of names that any walk may hold */
+#define HELD_STEP (4u << 20)
+#define ENTRY_HELD 64 /* bytes of an entry beside its name, about */
 
 struct linux_dirent64 {
 	uint64_t d_ino;
@@ -224,10 +227,35 @@ static void add_dir_entry(struct walk_worker *me, struct walk_dir *d, int fd, st
 			: FILES_OTHER;
 }
 
+/* So many bytes of names and `n` entries more.  false: there is no room for them, and the walk ends. */
+static bool hold_names(struct walk_worker *me, size_t bytes, size_t n)
+{
+	const struct files *f = me->walk->op->files;
+	struct walk_private *p = me->walk->private;
+	uint64_t all;
+	bool room;
+
+	if (!f->hold || me->walk->passing)
+		return true;
+	all = atomic_fetch_add(&p->held, bytes + n * ENTRY_HELD) + bytes + n * ENTRY_HELD;
+	if (all <= HELD_UNASKED)
+		return true;
+	pthread_mutex_lock(&p->asking);
+	while (!p->full.kind && all > p->granted + HELD_UNASKED)
+		if (f->hold(f->hold_ctx, HELD_STEP, &p->full) == 0)
+			p->granted += HELD_STEP;
+	room = !p->full.kind;
+	pthread_mutex_unlock(&p->asking);
+	if (!room)
+		atomic_store(&me->walk->stop, true);
+	return room;
+}
+
 static int list_dir(struct walk_worker *me, struct walk_dir *d, int fd, struct listing *l)
 {
 	for (;;) {
 		long n = syscall(SYS_getdents64, fd, me->buf, BUFFER);
+		size_t had = l->n;
 
 		if (n < 0)
 			return errno;
@@ -240,7 +268,7 @@ static int list_dir(struct walk_worker *me, struct walk_dir *d, int fd, struct l
 			add_dir_entry(me, d, fd, l, de);
 			at += de->d_reclen;
 		}
-		if (op_stopped(me->walk->op))
+		if (op_stopped(me->walk->op) || !hold_names(me, (size_t)n, l->n - had))
 			return ECANCELED;
 		walk_show_late(me->walk);
 	}
@@ -625,6 +653,7 @@ int walk_run(struct walk *w, struct err *e)
 	struct walk_private *p = aligned_alloc(64, sizeof *p);
 	struct walk_worker first = {.walk = w};
 	struct rlimit limit;
+	struct err full;
 
 	CHECK(p);
 	memset(p, 0, sizeof *p);
@@ -650,9 +679,12 @@ int walk_run(struct walk *w, struct err *e)
 	crew_run(w->op->files->pool, 1, walk_worker, w);
 	ahead_stop(w);
 	w->totals = p->totals;
+	full = p->full;
 	w->private = NULL;
 	queue_release(p);
 	free(p);
+	if (full.kind)
+		return err_copy(e, &full);
 	if (w->top->error && w->top->error != ECANCELED)
 		return path_error(e, w->top->error, "scan", *w->start ? w->start : w->root->name);
 	return op_stopped(w->op) ? op_cancelled(e) : 0;

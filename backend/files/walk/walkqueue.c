@@ -12,6 +12,7 @@ void queue_init(struct walk_private *p)
 	for (size_t i = 0; i < POOL_MAX; i++)
 		pthread_mutex_init(&p->stacks[i].lock, NULL);
 	pthread_mutex_init(&p->idle_lock, NULL);
+	pthread_mutex_init(&p->asking, NULL);
 	pthread_cond_init(&p->wake, NULL);
 }
 
@@ -22,6 +23,7 @@ void queue_release(struct walk_private *p)
 		free(p->stacks[i].items);
 	}
 	pthread_mutex_destroy(&p->idle_lock);
+	pthread_mutex_destroy(&p->asking);
 	pthread_cond_destroy(&p->wake);
 }
 

@@ -34,6 +34,10 @@ struct walk_private {
 	const struct rules *above; /* of the files above the start */
 	bool needs_path, chooses;
 	struct files_scan_totals totals; /* under idle_lock */
+	_Atomic uint64_t held;           /* bytes of names so far, about */
+	pthread_mutex_t asking;          /* guards what follows */
+	uint64_t granted;                /* of these, by files_options.hold */
+	struct err full;                 /* it granted no more */
 };
 
 void queue_init(struct walk_private *p);
