@@ -73,7 +73,7 @@ VARIANTS = collections.defaultdict(lambda: ["asan"], {
 # closes by the bare system call (engine.paths).
 ONLY_TSAN = {
     "scenario": {"scenario.clean", "scenario.containers", "scenario.hang", "scenario.mcp", "scenario.mcp_calls", "scenario.mcp_hostile"},
-    "engine": {"engine.agents", "engine.clean", "engine.many", "engine.pool", "engine.tools"},
+    "engine": {"engine.agents", "engine.clean", "engine.many", "engine.mcp", "engine.pool", "engine.tools"},
     "terminal": {"terminal.console"},
 }
 # What measures memory does it without a sanitizer, too, which keeps what is freed and so says nothing of it.
