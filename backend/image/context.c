@@ -18,6 +18,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <berth/beneath.h>
 #include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
@@ -104,6 +105,16 @@ static int put_bytes(
 	return 0;
 }
 
+/* What has gone since its name was read is left out: people save while they build. */
+static int fail_entry(int errnum, const char *path, struct err *e)
+{
+	char shown[256];
+
+	return errnum == ENOENT
+		? 0
+		: err_sys(e, errnum, "cannot read %s", text_clean(shown, sizeof shown, path));
+}
+
 static int put_file(struct packing *p, int at, const char *name, const char *path, struct err *e)
 {
 	AUTO_CLOSE int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -111,7 +122,7 @@ static int put_file(struct packing *p, int at, const char *name, const char *pat
 	char shown[256];
 
 	if (fd < 0 || fstat(fd, &st))
-		return err_sys(e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
+		return fail_entry(errno, path, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_CONFLICT, "%s changed while it was being read.",
 			text_clean(shown, sizeof shown, path));
@@ -124,11 +135,11 @@ static int put_file(struct packing *p, int at, const char *name, const char *pat
 static int put_link(struct packing *p, int at, const char *name, const char *path,
 	const struct stat *st, struct err *e)
 {
-	char target[PATH_MAX], shown[256];
+	char target[PATH_MAX];
 	ssize_t n = readlinkat(at, name, target, sizeof target - 1);
 
 	if (n < 0)
-		return err_sys(e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
+		return fail_entry(errno, path, e);
 	target[n] = '\0';
 	p->files++;
 	return count_packed(p, 0, e) || put_header(p->out, path, st, target, e) ? -1 : 0;
@@ -148,10 +159,9 @@ static int put_entry(
 	bool ignored = !is_always_sent(p, path) && ignore_matches(p->ignore, path);
 	size_t n = strlen(path);
 	struct stat st;
-	char shown[256];
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
-		return err_sys(e, errno, "cannot read %s", text_clean(shown, sizeof shown, path));
+		return fail_entry(errno, path, e);
 	if (S_ISDIR(st.st_mode)) {
 		/* The Dockerfile may lie in what is ignored. */
 		if (ignored && !ignore_may_turn(p->ignore) &&
@@ -187,13 +197,14 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 		return err_set(
 			e, ERR_USAGE, "%s is more than %d directories deep.", shown, DEPTH_MAX);
 	if (fd < 0 || fstat(fd, &st))
-		return err_sys(e, errno, "cannot read the directory %s", shown);
+		return *path ? fail_entry(errno, path, e)
+			     : err_sys(e, errno, "cannot read the directory %s", shown);
 	if (*path && !ignored && put_header(p->out, path, &st, NULL, e))
 		return -1;
 	/* In order, so that the same tree makes the same tar. */
 	n = scandirat(fd, ".", &list, is_visible, alphasort);
 	if (n < 0)
-		return err_sys(e, errno, "cannot read the directory %s", shown);
+		return fail_entry(errno, *path ? path : p->dir, e);
 	for (int i = 0; i < n; i++) {
 		AUTO_FREE char *below =
 			xasprintf("%s%s%s", path, *path ? "/" : "", list[i]->d_name);
@@ -206,15 +217,29 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 	return rc;
 }
 
-/* NULL in *ret: there is none, or it is not a file. */
+/* NULL in *ret: there is none.  A link is followed to a file of the context, as by docker; one to elsewhere is refused, not
+ * taken for none: the files that it names would be in the image. */
 static int read_ignore(int dir, struct ignore **ret, struct err *e)
 {
+	static const char name[] = ".dockerignore";
+	AUTO_CLOSE int fd = beneath_open(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	int failed = fd < 0 ? errno : 0;
 	AUTO_STR struct str text = STR_INIT;
-	struct err why = ERR_INIT;
+	struct stat st;
 
-	if (!file_read(dir, ".dockerignore", O_NOFOLLOW, IGNORE_MAX, &text, &why))
-		return ignore_parse(text.s, text.len, ret, e);
-	return why.sys == ENOENT || why.sys == ELOOP ? 0 : err_copy(e, &why);
+	if (failed == ENOENT && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	if (failed == ENOENT || failed == EXDEV || failed == ELOOP)
+		return err_set(e, ERR_USAGE,
+			"%s is a symbolic link that does not lead to a file in the context: use a relative link, or the file itself.",
+			name);
+	if (failed)
+		return err_sys(e, failed, "cannot read %s", name);
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return err_set(e, ERR_USAGE, "%s is not a regular file.", name);
+	return file_rest(fd, name, IGNORE_MAX, &text, e) || ignore_parse(text.s, text.len, ret, e)
+		? -1
+		: 0;
 }
 
 static struct archive *begin_tar(int fd)

@@ -33,13 +33,15 @@ A scenario is one JSON object; every key may be left out:
            garble                     every 7th byte of the body replaced
            raw {raw}                  these bytes instead of any HTTP
 
-Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far, /_fake/headers their headers; POST /_fake/set merges
+Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far, /_fake/headers their headers, /_fake/contexts what
+was sent to be built; POST /_fake/set merges
 a JSON object into the scenario (containers included); POST /_fake/events {"count", "delay"} sends a flood of
 events; POST /_fake/drop cuts every open connection.  Shapes of bodies: Engine API reference v1.41 to v1.52
 (docs.docker.com/reference/api/engine) and recorded bodies of Debian's 20.10.24.
 """
 import hashlib
 import itertools
+import io
 import json
 import os
 import re
@@ -48,6 +50,7 @@ import socketserver
 import struct
 import sys
 import threading
+import tarfile
 import time
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -68,6 +71,7 @@ class Engine:
         self.requests = []
         self.headers = []         # of the same requests
         self.events = []          # all that happened, as the engine would send it
+        self.contexts = []        # [the image's name, what is in it] of those that were sent to be built
         self.happened = threading.Condition(self.lock)
         self.connections = set()
         self.execs = {}
@@ -348,6 +352,8 @@ class Handler(socketserver.BaseRequestHandler):
                 answer = list(engine.headers)
         elif path == "/_fake/set":
             engine.set(body)
+        elif path == "/_fake/contexts":
+            answer = engine.contexts
         elif path == "/_fake/log":  # it writes, ends, or begins anew: {"name", "lines", "state", "started"}
             with engine.lock:
                 c, log = engine.find(body["name"]), engine.find(body["name"]).get("log", [])
@@ -627,6 +633,16 @@ class Handler(socketserver.BaseRequestHandler):
             with engine.lock:
                 engine.requests.append("GONE")
 
+    def build(self, engine, query):
+        try:
+            with tarfile.open(fileobj=io.BytesIO(self.body), encoding="utf-8", errors="surrogateescape") as tar:
+                names = [member.name.rstrip("/") for member in tar]
+        except tarfile.TarError:
+            return self.error(400, "the context is no tar")
+        with engine.lock:
+            engine.contexts.append([query.get("t", ""), names])
+        return self.progress(engine, query)
+
     def image(self, engine, query, name):
         if not engine.get("made", True):
             return self.error(404, f"No such image: {name}")
@@ -647,7 +663,7 @@ ROUTES = [
     (r"POST /exec/([^/]+)/start", Handler.exec_start), (r"GET /exec/([^/]+)/json", Handler.exec_inspect),
     (r"POST /exec/([^/]+)/resize", Handler.exec_resize), (r"GET /images/json", Handler.images),
     (r"GET /networks", Handler.networks), (r"GET /volumes", Handler.volumes), (r"POST /images/create", Handler.progress),
-    (r"POST /build", Handler.progress), (r"GET /images/(.+)/json", Handler.image), (r"DELETE /images/(.+)", Handler.image_remove),
+    (r"POST /build", Handler.build), (r"GET /images/(.+)/json", Handler.image), (r"DELETE /images/(.+)", Handler.image_remove),
 ]
 
 

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 """images.py - `berth image` against engines whose progress streams fail late, lie, break off or never end."""
+import itertools
 import json
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 
 from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
 
@@ -196,6 +198,60 @@ def image_context_is_bounded():
             deep = os.path.join(deep, "d")
             os.mkdir(deep)
         berth("image", "build", where, fake=fake).fails_with(2, "deep")
+
+
+@case
+def image_context_beside_somebody_who_saves():
+    """What goes while the context is read is left out."""
+    where = context()
+    ended = threading.Event()
+
+    def save():
+        for n in itertools.count():
+            if ended.is_set():
+                return
+            path = os.path.join(where, f"f{n % 40}")
+            with open(path + ".new", "w", encoding="utf-8") as f:
+                f.write("saved")
+            os.rename(path + ".new", path)
+            os.makedirs(os.path.join(where, f"d{n % 40}"), exist_ok=True)
+            os.rmdir(os.path.join(where, f"d{n % 40}"))
+    saver = threading.Thread(target=save)
+    saver.start()
+    try:
+        with Fake(stream=STEPS) as fake:
+            for _ in range(30):
+                done = berth("image", "build", "-t", "y", where, fake=fake)
+                assert done.code == 0, done.err
+            assert all("Dockerfile" in names for _, names in fake.door("contexts")), fake.door("contexts")
+    finally:
+        ended.set()
+        saver.join()
+
+
+@case
+def image_context_obeys_a_linked_dockerignore():
+    """As docker's: the file that a link names; where it names none of the context, nothing is sent."""
+    where = context()
+    for name in ("secret", "app"):
+        with open(os.path.join(where, name), "wb"):
+            pass
+    os.mkdir(os.path.join(where, "conf"))
+    outside = tempfile.NamedTemporaryFile("w")  # pylint: disable=consider-using-with
+    for path in (os.path.join(where, "conf/ignore"), outside.name):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("secret\nconf\n")
+    link = os.path.join(where, ".dockerignore")
+    with Fake(stream=STEPS) as fake:
+        os.symlink("conf/ignore", link)
+        assert berth("image", "build", "-t", "y", where, fake=fake).code == 0
+        assert [sorted(names) for _, names in fake.door("contexts")] == [[".dockerignore", "Dockerfile", "app"]], fake.door("contexts")
+        for target in (outside.name, "nowhere", ".dockerignore", "conf"):
+            os.unlink(link)
+            os.symlink(target, link)
+            berth("image", "build", "-t", "y", where, fake=fake).fails_with(2, ".dockerignore", "regular" if target == "conf" else "link")
+        assert len(fake.door("contexts")) == 1
+    outside.close()
 
 
 @case
