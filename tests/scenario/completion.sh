@@ -79,7 +79,7 @@ for shell in bash zsh fish; do
 	check "$shell: shipped images" offers $shell 'runtime runtime-sudo' berth image build runt
 	check "$shell: audit outcomes" offers $shell 'failed' berth audit list --outcome fai
 	check "$shell: keys of a filter" offers $shell 'state=exited' berth ps -f state=ex
-	check "$shell: those of events" offers $shell 'event=' berth events --filter ev
+	check "$shell: those of events" offers $shell 'event=start' berth events --filter event=sta
 	check "$shell: checkpoints of a workspace" offers $shell before berth workspace restore fix-parser be
 	check "$shell: of that one alone" offers $shell '' berth workspace drop projects/fix-parser be
 	check "$shell: workspaces" offers $shell tasks/fix-parser berth workspace show tasks/f

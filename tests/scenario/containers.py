@@ -458,6 +458,14 @@ def events_where_they_fit():
         berth("events", "-f", "colour=red", fake=fake).fails_with(2, "--filter takes type, event, name or id")
         berth("events", "-f", "type=Container", fake=fake).fails_with(2, "builder, config, container")
         berth("events", "-f", "name=(", fake=fake).fails_with(2, "not a regular expression")
+        berth("events", "-f", "event=started", fake=fake).fails_with(2, "started", "nearest: start")
+        berth("events", "-f", "event=", fake=fake).fails_with(2, "such as start or die")
+        for n, action in enumerate(("health_status: healthy", "health_status: unhealthy", "exec_start: sh -c a:b", "exec_die", "start")):
+            fake.door("event", {"Type": "container", "Action": action, "Actor": {"ID": "ab" * 32, "Attributes": {"name": "web"}}, "timeNano": 10**9 + n})
+        for value, many in (("health_status", 2), ("health_status: healthy", 1), ("health_status:healthy", 1), ("exec_start", 1), ("exec_start: sh -c a:b", 1), ("exec_start: sh", 0),
+                            ("exec_die", 1), ("start", 1)):
+            done = berth("events", "--since", "1", "--until", "2", "-f", f"event={value}", fake=fake)
+            assert (done.code, done.out.count(b"\n")) == (0, many), (value, done.out, done.err)
         run = subprocess.Popen([BERTH, "-H", fake.url, "events", "--json", "-f", "event=start", "-f", "name=we"],
                                stdout=subprocess.PIPE)
         wait_for(lambda: any("/events" in r for r in fake.requests()), "nobody listens")

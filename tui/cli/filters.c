@@ -1,6 +1,8 @@
 /* filters.c - implements --filter KEY=VALUE for output that is printed row by row, as docker's. */
 #include <string.h>
 
+#include <berth/config.h>
+#include <berth/mem.h>
 #include <berth/regex.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -38,6 +40,22 @@ static int refuse_filter(const struct cli_filter *keys, const char *text, struct
 		text_clean(shown, sizeof shown, text));
 }
 
+/* "health_status: healthy" is a health_status, too. */
+static int check_action(const struct cli_filter *f, const char *value, struct err *e)
+{
+	AUTO_FREE char *action = xstrndup(value, strcspn(value, ":"));
+	const char *nearest = nearest_word(action, f->values);
+	char shown[64];
+
+	for (size_t i = 0; f->values[i]; i++)
+		if (!strcmp(f->values[i], action))
+			return 0;
+	return err_set(e, ERR_USAGE,
+		"--filter %s= takes what happened, such as start or die, not \"%s\"%s%s%s.", f->key,
+		text_clean(shown, sizeof shown, action), nearest ? " (nearest: " : "",
+		nearest ? nearest : "", nearest ? ")" : "");
+}
+
 /* A value that nothing can have is a typing mistake, and would look like "none of them". */
 static int check_value(const struct cli_filter *f, const char *value, struct err *e)
 {
@@ -45,6 +63,8 @@ static int check_value(const struct cli_filter *f, const char *value, struct err
 	char why[REGEX_WHY_MAX], shown[64];
 	struct regex *r;
 
+	if (f->how == FIT_ACTION)
+		return check_action(f, value, e);
 	for (size_t i = 0; f->values && f->values[i]; i++) {
 		if (!strcmp(f->values[i], value))
 			return 0;
@@ -157,9 +177,7 @@ static bool fits_value(const struct cli_filter *f, const void *row, const char *
 	case FIT_PREFIX: return !strncmp(field, value, strlen(value));
 	case FIT_REGEX: return fits_regex(field, value);
 	case FIT_IMAGE: return fits_image(field, value);
-	case FIT_ACTION: /* "health_status: healthy" is a health_status, too */
-		return !strcmp(field, value) ||
-			(!strncmp(field, value, strlen(value)) && field[strlen(value)] == ':');
+	case FIT_ACTION:
 	case FIT_LABEL:
 	case FIT_CODE: return f->fits(row, value);
 	}

@@ -417,9 +417,16 @@ static const char *event_type(const void *row)
 	return ((const struct engine_event *)row)->type;
 }
 
-static const char *event_action(const void *row)
+/* The engine says "health_status: healthy": either is meant by its word, or by all of it. */
+static bool event_is(const void *row, const char *value)
 {
-	return ((const struct engine_event *)row)->action;
+	const struct engine_event *v = row;
+	size_t n = strlen(v->action);
+
+	return !strncmp(v->action, value, n) &&
+		(!value[n] ||
+			(value[n] == ':' &&
+				!strcmp(value + n + 1 + (value[n + 1] == ' '), v->more)));
 }
 
 static const char *event_name(const void *row)
@@ -435,8 +442,17 @@ static const char *event_id(const void *row)
 static const char *const event_types[] = {"builder", "config", "container", "daemon", "image",
 	"machine", "network", "node", "plugin", "pod", "secret", "service", "system", "volume",
 	NULL};
+/* docker's and podman's, as parse_event names them. */
+static const char *const event_actions[] = {"archive-path", "attach", "auto-update", "build",
+	"checkpoint", "commit", "connect", "copy", "create", "delete", "destroy", "detach", "die",
+	"disable", "disconnect", "enable", "exec", "exec_create", "exec_detach", "exec_die",
+	"exec_died", "exec_start", "exited", "export", "extract-to-dir", "health_status", "history",
+	"import", "init", "install", "kill", "load", "loadFromArchive", "mount", "oom", "pause",
+	"prune", "pull", "pull-error", "push", "refresh", "reload", "remove", "rename", "renumber",
+	"resize", "restart", "restore", "rotate", "save", "start", "stop", "sync", "tag", "top",
+	"unmount", "unpause", "untag", "update", NULL};
 const struct cli_filter cli_event_filters[] = {{"type", FIT_WHOLE, event_types, event_type, NULL},
-	{"event", FIT_ACTION, NULL, event_action, NULL},
+	{"event", FIT_ACTION, event_actions, NULL, event_is},
 	{"name", FIT_REGEX, NULL, event_name, NULL}, {"id", FIT_PREFIX, NULL, event_id, NULL}, {0}};
 
 /* Of the containers named, or all.  false: standard output is closed. */

@@ -58,7 +58,7 @@ enum cli_fit {
 	FIT_ID,     /* the same, of hexadecimal digits */
 	FIT_REGEX,  /* any part of a name, as docker's: without a slash before it, or with one */
 	FIT_IMAGE,  /* a part of it */
-	FIT_ACTION, /* of an event: all of it, or up to its colon */
+	FIT_ACTION, /* of an event, or with a colon and what it says more */
 	FIT_LABEL,  /* KEY or KEY=VALUE; a row must have all that are given */
 	FIT_CODE,   /* an exit code */
 };
@@ -66,7 +66,7 @@ struct cli_filter {
 	const char *key; /* NULL ends a table */
 	enum cli_fit how;
 	const char *const *values;             /* all that there are, up to NULL; NULL: any */
-	const char *(*field)(const void *row); /* of FIT_LABEL and FIT_CODE: NULL */
+	const char *(*field)(const void *row); /* of FIT_ACTION, FIT_LABEL and FIT_CODE: NULL */
 	bool (*fits)(const void *row, const char *value);
 };
 /* ERR_USAGE also for a value that nothing can have. */
