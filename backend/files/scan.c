@@ -18,6 +18,8 @@ struct files_scan {
 	char *start;
 	struct files_scan_totals totals;
 	struct cursor cursor;
+	_Atomic uint64_t found;
+	uint64_t left; /* of max_entries, to be handed out */
 	struct err *errors;
 	size_t nerrors, errors_cap;
 };
@@ -41,6 +43,7 @@ static void scan_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 	struct files_scan *s = me->walk->ctx;
 	const struct files_filter *f = &s->o.filter;
 	bool conditions = filter_wants_meta(f);
+	uint64_t found = 0;
 
 	if (s->o.meta || conditions)
 		walk_stat(me, d, fd, from, to);
@@ -51,9 +54,14 @@ static void scan_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 			entry->wanted = entry->meta &&
 				filter_meta(
 					f, entry->type, entry->meta->size, entry->meta->mtime_ns);
-		if (entry->wanted)
+		if (entry->wanted) {
 			count_entry(&me->totals, entry);
+			found++;
+		}
 	}
+	/* One more is known to be there before the list is called cut. */
+	if (s->o.max_entries && atomic_fetch_add(&s->found, found) + found > s->o.max_entries)
+		atomic_store(&me->walk->stop, true);
 }
 
 /* A directory is looked at when it is open: nobody can put another in its place then. */
@@ -96,7 +104,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 		.ctx = s,
 		.sorted = o->sorted,
 		.ahead = o->meta || filter_wants_meta(&o->filter) ? AHEAD_ENTRIES : AHEAD_NOT,
-		.max_entries = o->max_entries ? o->max_entries : DEFAULT_MAX,
+		.max_entries = DEFAULT_MAX,
 		/* Only listing is done by then: nothing worth sharing. */
 		.whole_dirs = !o->meta && !filter_wants_meta(&o->filter),
 	};
@@ -112,6 +120,7 @@ int files_scan(struct files *f, struct files_root *r, const char *start,
 		return err_copy(e, &why);
 	}
 	cursor_init(&s->cursor, &s->walk);
+	s->left = o->max_entries ? o->max_entries : UINT64_MAX;
 	*ret = s;
 	return 0;
 }
@@ -156,13 +165,14 @@ bool files_scan_next(struct files_scan *s, struct files_entry *out)
 	struct walk_dir *d;
 	size_t i;
 
-	while (cursor_next(&s->cursor, &d, &i)) {
+	while (s->left && cursor_next(&s->cursor, &d, &i)) {
 		struct walk_entry *entry = &d->entries[i];
 
 		if (entry->dir && entry->dir->error)
 			note_error(s, entry->dir);
 		if (entry->wanted) {
 			fill_entry(s, d, entry, out);
+			s->left--;
 			return true;
 		}
 	}

@@ -242,7 +242,7 @@ struct files_scan_options {
 	bool meta;            /* sizes, times, modes; a filter that needs them asks by itself */
 	bool sorted;          /* by name within each directory, directories in place */
 	bool one_device;      /* nothing below a mount of another file system */
-	uint64_t max_entries; /* 0: 50 million */
+	uint64_t max_entries; /* that fit the filter; 0: 50 million of all */
 };
 
 struct files_scan_totals {

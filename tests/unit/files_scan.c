@@ -155,6 +155,42 @@ static void test_filters(void **state)
 			.newer_ns = INT64_C(2000) * 1000000000});
 }
 
+/* How many are handed out, and whether there are more. */
+static void expect_most(const char *glob, uint64_t most, size_t wanted, bool more)
+{
+	struct files_scan_options o = {
+		.filter = {.globs = &glob, .nglobs = glob != NULL}, .max_entries = most};
+	struct files_entry entry;
+	struct files_root *r = files_root_open(f, tree_path("most"), NULL);
+	struct files_scan *s;
+	size_t n = 0;
+
+	assert_int_equal(files_scan(f, r, "", &o, &s, NULL), 0);
+	while (files_scan_next(s, &entry))
+		n++;
+	assert_int_equal(n, wanted);
+	assert_int_equal(files_scan_totals(s)->clipped, more);
+	files_scan_free(s);
+	files_root_close(r);
+}
+
+static void test_max_entries(void **state)
+{
+	(void)state;
+	for (char name[] = "most/d0/x"; name[6] < '5'; name[6]++)
+		tree_text(name, "");
+	tree_text("most/a.h", "");
+	tree_text("most/d4/b.h", "");
+	expect_most(NULL, 0, 12, false);
+	expect_most(NULL, 12, 12, false);
+	expect_most(NULL, 11, 11, true);
+	expect_most(NULL, 1, 1, true);
+	/* What does not fit counts neither as found nor as more. */
+	expect_most("*.h", 2, 2, false);
+	expect_most("*.h", 1, 1, true);
+	expect_most("*.none", 1, 0, false);
+}
+
 static void test_errors(void **state)
 {
 	struct err e = ERR_INIT;
@@ -552,6 +588,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_nftw),
 		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_max_entries),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_scan_cancel),
