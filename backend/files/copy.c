@@ -74,6 +74,16 @@ static void fail_copy(
 		path_error(&w->t.first, errnum, verb, name);
 }
 
+/* The source cannot be read: what is gone since its name was read is left out. */
+static void fail_source(
+	struct worker *w, struct walk *walk, int errnum, const char *verb, const char *name)
+{
+	if (errnum == ENOENT)
+		w->t.gone++;
+	else
+		fail_copy(w, walk, errnum, verb, name);
+}
+
 static void begin_copy(struct walk_worker *me)
 {
 	struct worker *w = xcalloc(1, sizeof *w);
@@ -95,6 +105,7 @@ static void add_copy_totals(struct files_tree_totals *to, const struct files_tre
 	to->skipped += t->skipped;
 	to->reflinked += t->reflinked;
 	to->special += t->special;
+	to->gone += t->gone;
 	to->errors += t->errors;
 }
 
@@ -319,7 +330,7 @@ static void copy_one_file(
 	AUTO_CLOSE int in = openat(from_dir, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 
 	if (in < 0 || fstat(in, &st) < 0) {
-		fail_copy(w, &x->walk, errno, "copy", name);
+		fail_source(w, &x->walk, errno, "copy", name);
 		return;
 	}
 	if (!S_ISREG(st.st_mode)) {
@@ -412,7 +423,7 @@ static void copy_special(struct copying *x, struct worker *w, const struct walk_
 	struct stat st;
 
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		fail_copy(w, &x->walk, errno, "copy the special file", name);
+		fail_source(w, &x->walk, errno, "copy the special file", name);
 	} else if (!S_ISFIFO(st.st_mode)) {
 		w->t.special++;
 	} else if (!is_linked_later(x, d, name, &st)) {
@@ -473,7 +484,7 @@ static void copy_one_link(
 	struct stat st;
 
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		fail_copy(w, &x->walk, errno, "copy the link", name);
+		fail_source(w, &x->walk, errno, "copy the link", name);
 		return;
 	}
 	if (is_linked_later(x, d, name, &st))
@@ -796,6 +807,7 @@ static int run_copy(
 	};
 	rc = walk_run(&x->walk, e);
 	x->totals.errors += x->walk.totals.errors;
+	x->totals.gone += x->walk.totals.gone;
 	walk_release(&x->walk);
 	if (rc == 0) {
 		make_links(x);

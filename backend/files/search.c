@@ -323,6 +323,7 @@ int files_search(struct files *f, struct files_root *r, const char *start,
 		if (rc == 0 && o->sorted)
 			show_sorted(&x);
 		x.totals.errors += x.walk.totals.errors;
+		x.totals.ignored = x.walk.totals.ignored;
 		x.totals.width = x.walk.totals.width;
 		walk_release(&x.walk);
 	}

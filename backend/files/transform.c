@@ -544,6 +544,7 @@ static int run_transform(struct transforming *x, struct files *f, struct files_r
 	if (x->walked)
 		rc = walk_run(&x->walk, e);
 	x->totals.errors += x->walk.totals.errors;
+	x->totals.ignored = x->walk.totals.ignored;
 	if (rc == 0 && x->too_much)
 		rc = refuse_held(x, e);
 	if (rc < 0)

@@ -247,7 +247,9 @@ struct files_scan_options {
 
 struct files_scan_totals {
 	uint64_t files, dirs, links, others, bytes, errors;
-	bool clipped; /* max_entries reached */
+	uint64_t gone;    /* directories that disappeared before they were read */
+	uint64_t ignored; /* hidden, or left out by an ignore file, with all below; not .git */
+	bool clipped;     /* there are more than max_entries */
 	unsigned width;
 };
 
@@ -301,6 +303,7 @@ struct files_search_totals {
 	uint64_t
 		skipped_binary; /* not text by their first 8 KiB; the start itself is searched all the same */
 	uint64_t gave_up; /* lines on which the pattern reached its match limit */
+	uint64_t ignored; /* as of a scan */
 	int error;        /* errno of one of the errors */
 	bool clipped;     /* max_hits reached */
 	unsigned width;
@@ -330,6 +333,7 @@ struct files_transform_options {
 struct files_transform_result {
 	uint64_t files, changed, replacements, skipped_binary, skipped_large, errors;
 	uint64_t gave_up; /* lines as they were: the pattern reached its match limit there */
+	uint64_t ignored; /* as of a scan */
 	int error;        /* errno of one of the errors */
 	/* Unified, three lines of context, files in order of their paths, UTF-16 as UTF-8; longer than max_diff: there is
 	 * more. */
@@ -352,13 +356,14 @@ struct files_copy_options {
 struct files_tree_totals {
 	uint64_t files, dirs, links, bytes, skipped, reflinked, errors;
 	uint64_t special; /* sockets and devices, which are not copied */
+	uint64_t gone;    /* of a copy: what disappeared before it was read */
 	bool made;        /* of a copy: `to` itself is there, was not before, and is its work */
 	struct err first; /* of the errors */
 };
 /* `from` below `from_root` becomes `to` below `to_root` (not: a child of it).  "." is the whole root:
  * of a root that is copied to, what is there stays as with `overwrite` and `resume` unset: a
  * conflict for each name that exists on both sides.  Symlinks are copied as links, pipes as pipes; sockets and devices are
- * left out and counted, and refused where `from` is one. */
+ * left out and counted, and refused where `from` is one.  What disappears meanwhile is left out and counted, too. */
 int files_copy(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *totals, struct err *e);

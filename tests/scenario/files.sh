@@ -137,6 +137,14 @@ check 'what a limit cuts is told' says 1 '*kinds/large: only 9 bytes of it are h
 check 'lines or bytes' says 2 '*one of --lines*' "$BERTH" files read --tail 1 --offset 2 kinds/large
 check 'a length of nothing' says 2 '*above 0*' "$BERTH" files read --length 0 kinds/large
 rm -r kinds
+mkdir left && echo key >left/.env && echo key >left/x.log && echo '*.log' >left/.gitignore && mkdir -p left/.git && echo key >left/.git/x
+check 'what is hidden or ignored is told where nothing is found' says 1 'berth: 3 entries are hidden or ignored and not searched: --all*' "$BERTH" files search key left
+check 'or changed' says 0 '*0 replacements*3 entries are hidden or ignored and not changed: --all*' "$BERTH" files transform key door left
+echo key >left/plain
+check 'not where something is' says 0 'left/plain:1:key' "$BERTH" files search key left
+check 'but in json' json search '*"ignored": 3*' "$BERTH" files search --json key left
+check 'it is not what is left out on request' json search '*"ignored": 0*' "$BERTH" files search --json --all --exclude '*.log' key left
+rm -r left
 printf '%05000d needle %05000d\n' 0 0 >long
 check 'of a long line the part with the match' says 0 'long:1:?...? *0 needle 0* ?...?' "$BERTH" files search needle long
 check copy says 0 '' "$BERTH" files copy --root root sub copied

@@ -20,6 +20,7 @@
 #include "lib/tree.h"
 
 #define SAVED_TIMES 8
+#define COPIES_MAX 100000
 
 static struct checkpoint_store *store;
 static int root;
@@ -263,6 +264,49 @@ static void test_while_somebody_saves(void **state)
 	checkpoint_tree_free(before);
 }
 
+/* Copies and listings of the tree until one of them missed a directory and a file: none of them fails. */
+static void test_copies_while_somebody_saves(void **state)
+{
+	struct files *f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD});
+	struct files_root *top = files_root_open(f, tree_path("."), &e);
+	const struct files_scan_options all = {0};
+	uint64_t gone_of_copies = 0, gone_of_scans = 0;
+	pid_t saver;
+
+	(void)state;
+	tree_mkdirs("root/dir");
+	save_file("root/a", 0);
+	save_file("root/dir/b", 0);
+	assert_int_equal(symlink("b", tree_path("root/link")), 0);
+	saver = start_saving();
+	for (unsigned i = 0; i < COPIES_MAX && (!gone_of_copies || !gone_of_scans); i++) {
+		struct files_tree_totals t;
+		struct files_scan *s;
+		struct files_entry it;
+
+		if (files_copy(
+			    f, top, "root", top, "copy", &(struct files_copy_options){0}, &t, &e))
+			fail_msg("%s", e.msg);
+		assert_true(tree_exists("copy/a") && tree_exists("copy/dir/b") &&
+			tree_exists("copy/link"));
+		assert_int_equal(t.errors, 0);
+		gone_of_copies += t.gone;
+		assert_int_equal(files_delete(f, top, "copy", true, &t, &e), 0);
+		if (files_scan(f, top, "root", &all, &s, &e))
+			fail_msg("%s", e.msg);
+		while (files_scan_next(s, &it))
+			;
+		assert_int_equal(files_scan_totals(s)->errors, 0);
+		assert_null(files_scan_error(s, 0));
+		gone_of_scans += files_scan_totals(s)->gone;
+		files_scan_free(s);
+	}
+	end_saving(saver);
+	assert_true(gone_of_copies && gone_of_scans);
+	files_root_close(top);
+	files_close(f);
+}
+
 /* --- what is closed --- */
 
 /* As an ordinary user, to whom root gives the tree. */
@@ -423,7 +467,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {CASE(test_dressed_is_the_one_seen),
 		CASE(test_dressed_directory_is_the_one_seen),
 		CASE(test_changed_directory_is_the_one_seen), CASE(test_while_somebody_saves),
-		CASE(test_closed_directories), CASE(test_link_into_closed)};
+		CASE(test_copies_while_somebody_saves), CASE(test_closed_directories),
+		CASE(test_link_into_closed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -448,6 +448,7 @@ static void json_search_summary(struct jsonw *j, const struct files_search_total
 	jsonw_uint(j, "skipped_large", t->skipped_large);
 	jsonw_uint(j, "errors", t->errors);
 	jsonw_uint(j, "gave_up", t->gave_up);
+	jsonw_uint(j, "ignored", t->ignored);
 	jsonw_bool(j, "clipped", t->clipped);
 	jsonw_text(j, "engine", t->engine);
 	jsonw_end(j);
@@ -479,6 +480,16 @@ static void report_binary(uint64_t n, const char *what)
 	if (n)
 		fprintf(stderr, "berth: %s %s not text (NUL bytes) and not %s.\n",
 			format_counted(files, n, "file", "files"), n == 1 ? "is" : "are", what);
+}
+
+/* Said where nothing was found: it may be there. */
+static void report_ignored(uint64_t n, const char *what)
+{
+	char entries[FORMAT_COUNTED_MAX];
+
+	if (n)
+		fprintf(stderr, "berth: %s hidden or ignored and not %s: --all includes them.\n",
+			format_counted(entries, n, "entry is", "entries are"), what);
 }
 
 /* Exit code: 0 something found, 1 nothing, or not all could be searched, 2 nothing could. */
@@ -516,6 +527,8 @@ static int search_operands(struct files_cli *x, struct err *e)
 		jsonw_release(&p.j);
 	}
 	report_binary(t.skipped_binary, "searched: --binary searches such files, too");
+	if (!t.hits)
+		report_ignored(t.ignored, "searched");
 	if (!report_left_out(t.gave_up, t.skipped_large, t.errors, t.error))
 		return t.hits ? 0 : 1;
 	return t.files ? 1 : 2;
@@ -563,6 +576,7 @@ static int transform_contents(struct files_cli *x, struct err *e)
 		jsonw_uint(&j, "skipped_large", r.skipped_large);
 		jsonw_uint(&j, "errors", r.errors);
 		jsonw_uint(&j, "gave_up", r.gave_up);
+		jsonw_uint(&j, "ignored", r.ignored);
 		jsonw_textn(&j, "diff", r.diff.s, r.diff.len);
 		jsonw_end(&j);
 		rc = jsonw_print(&j);
@@ -574,6 +588,8 @@ static int transform_contents(struct files_cli *x, struct err *e)
 	}
 	str_release(&r.diff);
 	report_binary(r.skipped_binary, "changed");
+	if (!r.replacements)
+		report_ignored(r.ignored, "changed");
 	return report_left_out(r.gave_up, r.skipped_large, r.errors, r.error) ? 1 : rc;
 }
 

@@ -146,6 +146,10 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 			fprintf(stderr, "berth: %s (sockets or devices) %s not copied.\n",
 				format_counted(files, t->special, "special file", "special files"),
 				t->special == 1 ? "was" : "were");
+		if (t->gone)
+			fprintf(stderr, "berth: %s disappeared before %s copied.\n",
+				format_counted(files, t->gone, "entry", "entries"),
+				t->gone == 1 ? "it was" : "they were");
 		return rc;
 	}
 	snprintf(schema, sizeof schema, "berth.files_%s/1", what);
@@ -157,8 +161,10 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	jsonw_uint(&j, "links", t->links);
 	jsonw_uint(&j, "size_bytes", t->bytes);
 	jsonw_uint(&j, "skipped", t->skipped);
-	if (strcmp(what, "delete") != 0)
+	if (strcmp(what, "delete") != 0) {
 		jsonw_uint(&j, "special", t->special);
+		jsonw_uint(&j, "disappeared", t->gone);
+	}
 	jsonw_uint(&j, "errors", t->errors);
 	jsonw_text(&j, "error", rc < 0 ? e->msg : NULL);
 	jsonw_end(&j);

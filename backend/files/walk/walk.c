@@ -336,12 +336,14 @@ static const struct rules *rules_here(struct walk_worker *me, struct walk_dir *d
 	return rules;
 }
 
+/* As with git, the caller's list comes before the files of the tree. */
 static bool is_excluded(const struct rules *excludes, const struct rules *rules, const char *path,
-	const struct walk_entry *entry)
+	const struct walk_entry *entry, bool *ret_by_tree)
 {
 	bool dir = entry->type == FILES_DIR;
 	int verdict = rules_judge(excludes, path, entry->name, dir);
 
+	*ret_by_tree = verdict < 0;
 	return (verdict < 0 ? rules_judge(rules, path, entry->name, dir) : verdict) > 0;
 }
 
@@ -355,16 +357,19 @@ static void filter_entries(struct walk_worker *me, struct walk_dir *d)
 
 	for (size_t i = 0; i < d->n; i++) {
 		struct walk_entry *entry = &d->entries[i];
+		bool git = f->ignore_files && strcmp(entry->name, ".git") == 0, by_tree;
 
-		if ((f->skip_hidden && entry->name[0] == '.') ||
-			(f->ignore_files && strcmp(entry->name, ".git") == 0))
+		if (git || (f->skip_hidden && entry->name[0] == '.')) {
+			me->totals.ignored += !git;
 			continue;
+		}
 		if (d->rules || globs->leave || globs->n) {
 			path->len = len;
 			str_add(path, entry->name, entry->name_len);
-			/* As with git, the caller's list comes before the files of the tree. */
-			if (is_excluded(globs->leave, d->rules, path->s, entry))
+			if (is_excluded(globs->leave, d->rules, path->s, entry, &by_tree)) {
+				me->totals.ignored += by_tree;
 				continue;
+			}
 			entry->wanted = globs_take(globs, path->s, entry->name);
 		}
 		if (f->types && !(f->types & entry->type))
@@ -499,24 +504,31 @@ static void count_entries(struct walk_worker *me, struct walk_dir *d)
 		atomic_store(&w->stop, true);
 }
 
+/* A directory that has gone since its name was read is no error, as with a file; the start is one. */
+static int count_failure(struct walk_worker *me, const struct walk_dir *d, int errnum)
+{
+	if (errnum == ENOENT && d->parent) {
+		me->totals.gone++;
+		return 0;
+	}
+	me->totals.errors += errnum != 0;
+	return errnum;
+}
+
 static void do_dir(struct walk_worker *me, struct walk_dir *d, struct listing *l)
 {
 	struct walk *w = me->walk;
 	int fd = open_dir(w, d);
 
 	if (fd < 0)
-		d->error = errno;
+		d->error = count_failure(me, d, errno);
 	unref_fd(w, d->parent);
-	if (fd < 0) {
-		me->totals.errors++;
+	if (fd < 0)
 		return;
-	}
 	d->fd = fd;
 	atomic_fetch_add(&w->private->fds, 1);
 	l->n = 0;
-	d->error = list_dir(me, d, fd, l);
-	if (d->error)
-		me->totals.errors++;
+	d->error = count_failure(me, d, list_dir(me, d, fd, l));
 	d->n = d->error == ECANCELED ? 0 : l->n;
 	l->n = d->n;
 	d->entries = slab_alloc(me->names, l->n * sizeof *l->entries);
@@ -554,7 +566,7 @@ static void do_piece(struct walk_worker *me, const struct work *work)
 	int fd = work->dir->fd >= 0 ? work->dir->fd : open_by_path(w, work->dir);
 
 	if (fd < 0)
-		me->totals.errors++;
+		count_failure(me, work->dir, errno);
 	else
 		w->ops->entries(me, work->dir, fd, work->from, work->to);
 	tell_handled(me, work->to - work->from);

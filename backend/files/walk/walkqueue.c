@@ -178,6 +178,8 @@ void queue_leave(struct walk_worker *me)
 	p->totals.others += me->totals.others;
 	sum_add(&p->totals.bytes, me->totals.bytes);
 	p->totals.errors += me->totals.errors;
+	p->totals.gone += me->totals.gone;
+	p->totals.ignored += me->totals.ignored;
 	if (me->index + 1 > p->totals.width)
 		p->totals.width = me->index + 1;
 	pthread_mutex_unlock(&p->idle_lock);
