@@ -16,13 +16,32 @@
 
 #include "team/mounts.h"
 
+/* What a shell or another system reads in another way: a name such as ~ in the workspace is never what was meant, and is
+ * dangerous to remove. */
+static int check_spelling(const char *path, struct err *e)
+{
+	bool letter = (*path >= 'a' && *path <= 'z') || (*path >= 'A' && *path <= 'Z');
+
+	if (!*path)
+		return err_set(e, ERR_USAGE, "A path is empty.");
+	if (*path == '~' && (!path[1] || path[1] == '/'))
+		return err_set(e, ERR_USAGE,
+			"%.200s: ~ is not expanded. Give a path that begins with /, or is relative to the workspace.",
+			path);
+	if (letter && path[1] == ':' && (path[2] == '\\' || path[2] == '/'))
+		return err_set(e, ERR_USAGE,
+			"%.200s is a Windows path. Give a path that begins with /, or is relative to the workspace.",
+			path);
+	return 0;
+}
+
 /* Without "//", "." and "..", as text: what the path says, whatever links there are. */
 static int spell_path_out(const char *home, const char *path, char out[REACH_PATH], struct err *e)
 {
 	size_t len = 0;
 
-	if (!*path)
-		return err_set(e, ERR_USAGE, "A path is empty.");
+	if (check_spelling(path, e))
+		return -1;
 	for (int part = *path == '/'; part < 2; part++) {
 		const char *p = part ? path : home;
 

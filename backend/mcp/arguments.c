@@ -225,13 +225,16 @@ static int refuse_unknown_arg(
 static int check_fields(
 	const struct arg_def *fields, const struct json *o, const char *where, struct err *e)
 {
-	if (o && !json_is(o, JSON_OBJECT))
+	if (o && !json_is(o, JSON_OBJECT) && !json_is(o, JSON_NULL))
 		return err_set(e, ERR_USAGE, "%s takes an object.", where);
 	for (const struct json *j = o ? o->first : NULL; j; j = j->next) {
 		const struct arg_def *a = find_arg(fields, j);
 
 		if (!a)
 			return refuse_unknown_arg(fields, j, where, e);
+		/* Many clients send null for what they leave out. */
+		if (json_is(j, JSON_NULL) && !a->required)
+			continue;
 		if (check_value(a, j, e))
 			return -1;
 	}

@@ -43,7 +43,7 @@ static size_t list_paths(struct call *c, const char ***ret)
 		const struct json *v = json_member(c->args, a->name);
 
 		list = mem_grow(list, &cap, n + 1, sizeof *list);
-		if (v && a->type == ARG_PATH)
+		if (json_is(v, JSON_STRING) && a->type == ARG_PATH)
 			list[n++] = v->text;
 		for (const struct json *i =
 				v && (a->type == ARG_OBJECTS || !strcmp(a->name, "paths"))

@@ -13,6 +13,7 @@
 #define KEPT_MOST 16 /* names of reach_kept, at most */
 #define EDIT_MOST ((uint64_t)16 << 20)
 #define DIFF_SHOWN 65536
+#define EDIT_TRIES 64
 
 /* What becomes a file, or what `from` is: a name that ends with a slash is that of a directory. */
 static int check_target(const struct place_in *from, const char *to, struct err *e)
@@ -170,8 +171,9 @@ static int apply_edit(
 	return 0;
 }
 
+/* `*ret_again`: the file is no longer what was read, and was left alone. */
 static int edit_text(struct call *c, const struct place_in *p, const struct files_got *g,
-	struct str *text, struct err *e)
+	struct str *text, bool *ret_again, struct err *e)
 {
 	const struct files_write_options o = {.promise = FILES_VISIBLE};
 	struct files_put put = {.path = p->rel, .expect = &g->token};
@@ -194,29 +196,46 @@ static int edit_text(struct call *c, const struct place_in *p, const struct file
 	put.len = text->len;
 	rc = files_write(call_files(c), p->root, &put, 1, &o, &w, e);
 	files_writing_free(w);
+	*ret_again = rc && e->kind == ERR_CONFLICT;
 	return rc;
 }
 
-int tool_edit(struct call *c, struct err *e)
+/* The memory of the lines is claimed by the first try. */
+static int edit_place(
+	struct call *c, const struct place_in *p, int nth, bool *ret_again, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct files_reading *got = NULL;
-	struct place_in p;
-	int rc;
+	int rc = read_whole_place(c, p, EDIT_MOST, &got, e);
 
-	if (call_place(c, "path", REACH_WRITE, &p, e))
-		return -1;
-	rc = read_whole_place(c, &p, EDIT_MOST, &got, e);
+	str_clear(&c->text);
+	*ret_again = false;
 	if (!rc)
-		rc = check_is_text(&got->items[0], p.path, e);
-	if (!rc)
+		rc = check_is_text(&got->items[0], p->path, e);
+	if (!rc && nth == 0)
 		rc = lines_fit(c, &got->items[0], e);
 	if (!rc) {
 		str_add(&text, got->items[0].bytes, got->items[0].len);
-		rc = edit_text(c, &p, &got->items[0], &text, e);
+		rc = edit_text(c, p, &got->items[0], &text, ret_again, e);
 	}
 	files_reading_free(got);
 	return rc;
+}
+
+/* An edit means the file as it is: where another was faster, as with several edits of one file at once, it is made of what
+ * that one left.  Each try that fails is another's success. */
+int tool_edit(struct call *c, struct err *e)
+{
+	struct err why = ERR_INIT;
+	bool again = true;
+	struct place_in p;
+	int rc = 0;
+
+	if (call_place(c, "path", REACH_WRITE, &p, e))
+		return -1;
+	for (int i = 0; again && i < EDIT_TRIES; i++)
+		rc = edit_place(c, &p, i, &again, &why);
+	return rc ? err_copy(e, &why) : 0;
 }
 
 /* What below `p` may not be changed is left out, as lines of .gitignore; behind those that the call gives. */
@@ -282,7 +301,7 @@ int tool_transform(struct call *c, struct err *e)
 		jsonw_textn(&c->out, "diff", r.diff.s,
 			r.diff.len > DIFF_SHOWN ? DIFF_SHOWN : r.diff.len);
 		jsonw_bool(&c->out, "truncated", r.diff.len > DIFF_SHOWN);
-		put_left_out(c, r.skipped_binary, r.skipped_large, r.errors, r.gave_up);
+		put_left_out(c, r.skipped_binary, r.skipped_large, r.errors, r.gave_up, r.ignored);
 	}
 	str_release(&r.diff);
 	return rc;
@@ -378,6 +397,7 @@ int tool_copy(struct call *c, struct err *e)
 	jsonw_uint(&c->out, "links", t.links);
 	jsonw_uint(&c->out, "bytes", t.bytes);
 	jsonw_uint(&c->out, "special_left_out", t.special);
+	jsonw_uint(&c->out, "disappeared", t.gone);
 	return 0;
 }
 

@@ -29,8 +29,8 @@ int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 /* ERR_REFUSED: what was read is not text, or not in UTF-8. */
 int check_is_text(const struct files_got *g, const char *path, struct err *e);
 /* What a search or a change did not look at, as members of the answer. */
-void put_left_out(
-	struct call *c, uint64_t binary, uint64_t large, uint64_t unreadable, uint64_t gave_up);
+void put_left_out(struct call *c, uint64_t binary, uint64_t large, uint64_t unreadable,
+	uint64_t gave_up, uint64_t ignored);
 
 /* The memory that is kept about each of its lines while it is edited or compared, where they are shorter than most. */
 int lines_fit(struct call *c, const struct files_got *g, struct err *e);

@@ -100,13 +100,14 @@ int check_is_text(const struct files_got *g, const char *path, struct err *e)
 		path);
 }
 
-void put_left_out(
-	struct call *c, uint64_t binary, uint64_t large, uint64_t unreadable, uint64_t gave_up)
+void put_left_out(struct call *c, uint64_t binary, uint64_t large, uint64_t unreadable,
+	uint64_t gave_up, uint64_t ignored)
 {
 	jsonw_uint(&c->out, "not_text", binary);
 	jsonw_uint(&c->out, "too_large", large);
 	jsonw_uint(&c->out, "unreadable", unreadable);
 	jsonw_uint(&c->out, "gave_up_lines", gave_up);
+	jsonw_uint(&c->out, "ignored", ignored);
 }
 
 /* JSON has no other way to show them: who writes the text back changes these bytes. */
@@ -114,6 +115,15 @@ void put_left_out(
 	"Some bytes here are not UTF-8; each is shown as U+FFFD. read_media_file returns the file's bytes."
 
 /* -- read ------------------------------------------------------------------------------------------ */
+
+/* Nothing behind the end is not an empty file: who pages through it would go on. */
+static void note_end(struct call *c, const struct files_want *want, const struct files_got *g)
+{
+	if (!g->len && (want->first_line > 1 || want->offset))
+		c->note = arena_printf(&c->mem, "The file ends before %s %" PRIu64 ".",
+			want->offset ? "byte" : "line",
+			want->offset ? want->offset : want->first_line);
+}
 
 int tool_read_text(struct call *c, struct err *e)
 {
@@ -131,11 +141,14 @@ int tool_read_text(struct call *c, struct err *e)
 	if (lines && (want.offset || want.length))
 		return err_set(e, ERR_USAGE,
 			"Give lines, or \"offset\" and \"length\" (in bytes), not both.");
+	if (want.last_line && want.first_line > want.last_line)
+		return err_set(e, ERR_USAGE, "\"first_line\" is greater than \"last_line\".");
 	if (head >= 0 && tail >= 0)
 		return err_set(e, ERR_USAGE, "Only one of \"head\" and \"tail\" can be given.");
-	if (tail >= 0 && (want.first_line || want.last_line))
+	if ((head >= 0 || tail >= 0) && (want.first_line || want.last_line))
 		return err_set(e, ERR_USAGE,
-			"\"tail\" cannot be given with \"first_line\" or \"last_line\".");
+			"\"%s\" cannot be given with \"first_line\" or \"last_line\".",
+			head >= 0 ? "head" : "tail");
 	if (call_place(c, "path", REACH_READ, &p, e))
 		return -1;
 	want.path = p.rel;
@@ -157,6 +170,7 @@ int tool_read_text(struct call *c, struct err *e)
 		rc = check_is_text(&got->items[0], p.path, e);
 	if (!rc && head && tail) {
 		str_add(&c->text, got->items[0].bytes, got->items[0].len);
+		note_end(c, &want, &got->items[0]);
 		if (!utf8_valid(got->items[0].bytes, got->items[0].len))
 			c->note = NOT_UTF8;
 		reads_note(c->server->read, p.path);
@@ -165,20 +179,44 @@ int tool_read_text(struct call *c, struct err *e)
 	return rc;
 }
 
-static const char *media_type(const char *path)
+/* By the first bytes, for names lie: a model's API that gets what is not an image, or one of another kind, refuses each
+ * message from then on.  Images that those do not take are resources. */
+static const struct media {
+	const char *type, *block;
+	const char *end; /* of the name; NULL: any */
+	const char *first, *ninth;
+} media[] = {
+	{"image/png", "image", NULL, "\x89PNG\r\n\x1a\n", ""},
+	{"image/jpeg", "image", NULL, "\xff\xd8\xff", ""},
+	{"image/gif", "image", NULL, "GIF87a", ""},
+	{"image/gif", "image", NULL, "GIF89a", ""},
+	{"image/webp", "image", NULL, "RIFF", "WEBP"},
+	{"audio/wav", "audio", NULL, "RIFF", "WAVE"},
+	{"audio/ogg", "audio", NULL, "OggS", ""},
+	{"audio/flac", "audio", NULL, "fLaC", ""},
+	{"audio/mpeg", "audio", NULL, "ID3", ""},
+	{"audio/mpeg", "audio", ".mp3", "\xff", ""},
+	{"image/bmp", "resource", ".bmp", "BM", ""},
+	{"image/svg+xml", "resource", ".svg", "<", ""},
+};
+static const struct media other_media = {"application/octet-stream", "resource", NULL, "", ""};
+
+static bool has_bytes(const struct files_got *g, size_t at, const char *bytes)
 {
-	static const struct {
-		const char *end, *type;
-	} known[] = {{".png", "image/png"}, {".jpg", "image/jpeg"}, {".jpeg", "image/jpeg"},
-		{".gif", "image/gif"}, {".webp", "image/webp"}, {".bmp", "image/bmp"},
-		{".svg", "image/svg+xml"}, {".mp3", "audio/mpeg"}, {".wav", "audio/wav"},
-		{".ogg", "audio/ogg"}, {".flac", "audio/flac"}};
+	size_t n = strlen(bytes);
+
+	return !n || (g->len >= at + n && !memcmp(g->bytes + at, bytes, n));
+}
+
+static const struct media *find_media(const char *path, const struct files_got *g)
+{
 	const char *dot = strrchr(path, '.');
 
-	for (size_t i = 0; dot && i < COUNT(known); i++)
-		if (!strcasecmp(known[i].end, dot))
-			return known[i].type;
-	return "application/octet-stream";
+	for (size_t i = 0; i < COUNT(media); i++)
+		if ((!media[i].end || (dot && !strcasecmp(media[i].end, dot))) &&
+			has_bytes(g, 0, media[i].first) && has_bytes(g, 8, media[i].ninth))
+			return &media[i];
+	return &other_media;
 }
 
 static void put_uri(struct jsonw *j, const char *path)
@@ -219,7 +257,7 @@ int tool_read_media(struct call *c, struct err *e)
 	struct files_reading *got = NULL;
 	struct place_in p;
 	struct jsonw j;
-	const char *type;
+	const struct media *m;
 	bool part;
 	int rc;
 
@@ -232,20 +270,19 @@ int tool_read_media(struct call *c, struct err *e)
 
 		EVP_EncodeBlock(
 			(unsigned char *)data, (const unsigned char *)g->bytes, (int)g->len);
-		type = part ? "application/octet-stream" : media_type(p.path);
+		m = part ? &other_media : find_media(p.path, g);
 		jsonw_init(&j, true);
 		jsonw_object(&j, NULL);
-		if (!strncmp(type, "application", 11)) {
-			jsonw_text(&j, "type", "resource");
+		jsonw_text(&j, "type", m->block);
+		if (!strcmp(m->block, "resource")) {
 			jsonw_object(&j, "resource");
 			put_uri(&j, p.path);
-			jsonw_text(&j, "mimeType", type);
+			jsonw_text(&j, "mimeType", m->type);
 			jsonw_text(&j, "blob", data);
 			jsonw_end(&j);
 		} else {
-			jsonw_textn(&j, "type", type, 5);
 			jsonw_text(&j, "data", data);
-			jsonw_text(&j, "mimeType", type);
+			jsonw_text(&j, "mimeType", m->type);
 		}
 		jsonw_end(&j);
 		str_add(&c->extra, j.out.s, j.out.len - 1);
@@ -728,6 +765,6 @@ int tool_search(struct call *c, struct err *e)
 	jsonw_uint(&c->out, "matched_files", t.matched_files);
 	jsonw_uint(&c->out, "files", t.files);
 	jsonw_bool(&c->out, "truncated", t.clipped || h.full);
-	put_left_out(c, t.skipped_binary, t.skipped_large, t.errors, t.gave_up);
+	put_left_out(c, t.skipped_binary, t.skipped_large, t.errors, t.gave_up, t.ignored);
 	return 0;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """mcp.py - `berth mcp` without an engine: the protocol in both eras, the file tools, and what is refused."""
+import base64
 import hashlib
 import json
 import os
@@ -151,11 +152,35 @@ def _():
         assert len(c.ask("tools/call", name="read_text_file", arguments={"path": "a.txt"})["result"]["content"]) == 1
         got = c.call("read_multiple_files", paths=["latin", "a.txt"])
         assert got.count("not UTF-8") == 1 and got.index("not UTF-8") < got.index("a.txt:"), got
-        put("p.png", "x")
-        assert c.call("read_media_file", path="p.png") == {"type": "image", "data": "eA==", "mimeType": "image/png"}
+        nothing = (("read_text_file", {"first_line": 3}, "line 3"), ("read_text_file", {"offset": 13}, "byte 13"))
+        for tool, where, what in nothing:
+            got = c.ask("tools/call", name=tool, arguments={"path": "a.txt", **where})["result"]["content"]
+            assert [block["text"] for block in got] == ["", f"The file ends before {what}."], got
+        assert "greater" in c.fails("read_text_file", path="a.txt", first_line=2, last_line=1)
+        assert "head" in c.fails("read_text_file", path="a.txt", first_line=2, head=1)
         got = c.call("read_multiple_files", paths=["a.txt", "none", f"{DOCS}/guide", "/etc/passwd"])
         assert got.startswith("a.txt:\nhello\nworld\n\n\n---\nnone: Error - "), got
         assert f"{DOCS}/guide:\na guide\n" in got and "/etc/passwd: Error - " in got and "root:" not in got, got
+
+
+@case("media by what they are, not by their names")
+def _():
+    kinds = [("a.png", b"\x89PNG\r\n\x1a\n\0", "image", "image/png"), ("really.jpg", b"\x89PNG\r\n\x1a\n\0", "image", "image/png"), ("really.png", b"\xff\xd8\xff\xe0", "image", "image/jpeg"),
+             ("plain", b"GIF89a\1", "image", "image/gif"), ("x.webp", b"RIFF\0\0\0\0WEBP", "image", "image/webp"), ("x.wav", b"RIFF\0\0\0\0WAVE", "audio", "audio/wav"),
+             ("x.mp3", b"ID3\4", "audio", "audio/mpeg"), ("y.mp3", b"\xff\xfb\x90", "audio", "audio/mpeg"), ("x.flac", b"fLaC", "audio", "audio/flac"), ("x.ogg", b"OggS", "audio", "audio/ogg"),
+             # What models do not take as images, and what is none: an error page, a download that failed, a text.
+             ("x.bmp", b"BM\0", "resource", "image/bmp"), ("x.svg", b"<svg/>", "resource", "image/svg+xml"), ("page.png", b"<!DOCTYPE html>", "resource", "application/octet-stream"),
+             ("none.png", b"", "resource", "application/octet-stream"), ("cut.png", b"\x89PNG", "resource", "application/octet-stream"), ("b.mp3", b"text", "resource", "application/octet-stream")]
+    with Client("team.yaml") as c:
+        for name, data, kind, mime in kinds:
+            put(name, "")
+            with open(os.path.join(WS, name), "wb") as file:
+                file.write(data)
+            got = c.call("read_media_file", path=name)
+            block = got.get("resource", got)
+            assert (got["type"], block["mimeType"]) == (kind, mime), (name, got)
+            assert base64.b64decode(block["blob" if kind == "resource" else "data"]) == data, (name, got)
+            os.unlink(os.path.join(WS, name))
 
 
 @case("reading what is large")
@@ -200,6 +225,13 @@ def _():
         edits = [{"oldText": "key\nkey\nkey\nkey", "newText": "x"}]
         assert "not a text file" in c.fails("edit_file", path="kinds/installer", edits=edits)
         assert "not a text file" in c.call("read_multiple_files", paths=["kinds/installer"])
+        for name in ("kinds/.gitignore", "kinds/seen.py"):
+            put(name, "*.py\n")
+        got = c.call("search_text", path="kinds", pattern="*.py")
+        assert got["hits"] == 0 and got["ignored"] == 2, got
+        assert c.call("search_text", path="kinds", pattern="*.py", all=True)["ignored"] == 0
+        assert c.call("transform_files", path="kinds", pattern="*.py", replacement="")["ignored"] == 2
+        os.unlink(f"{WS}/kinds/.gitignore")
         put("kinds/hard", "x" * 3000 + "\nxxy\n")
         got = c.call("search_text", path="kinds", pattern="(?#)(x+x+)+[yz]", regex=True)
         assert got["gave_up_lines"] == 1 and got["hits"] == 1, got
@@ -251,6 +283,40 @@ def _():
         c.fails("write_multiple_files", files=[{"path": "many/50", "content": ""},
                                                {"path": "many/1", "content": "x", "create_only": True}])
         assert get("many/1") == "1\n" and not os.path.exists(f"{WS}/many/50")
+
+
+@case("what clients send for nothing, and paths of shells and other systems")
+def _():
+    with Client("team.yaml") as c:
+        assert c.call("read_text_file", path="a.txt", head=None, tail=None, first_line=None) == "hello\nworld\n"
+        assert c.call("search_files", path=".", pattern="a.txt", excludePatterns=None) == f"{WS}/a.txt"
+        assert not c.call("transform_files", path="a.txt", pattern="hello", replacement="x", regex=None, glob=None, dry_run=None)["applied"]
+        got = c.ask("tools/call", name="list_allowed_directories", arguments=None)
+        assert "isError" not in got["result"], got
+        assert "must be a string" in c.fails("read_text_file", path=None)
+        assert 'needs "path"' in c.fails("read_text_file", head=None)
+        for path, why in (("~/x", "~ is not expanded"), ("~", "~ is not expanded"), ("C:\\Users\\x", "Windows"), ("c:/x", "Windows")):
+            for tool, more in (("write_file", {"content": ""}), ("create_directory", {}), ("read_text_file", {}), ("list_directory", {})):
+                assert why in c.fails(tool, path=path, **more), (tool, path)
+        c.call("write_file", path="./~", content="meant")
+        c.call("delete_files", paths=["./~"])
+        assert not {"~", "C:", "c:", "C:\\Users\\x"} & set(os.listdir(WS)), os.listdir(WS)
+
+
+@case("edits of one file at once are all made")
+def _():
+    with Client("team.yaml") as c, Client("team.yaml") as other:
+        put("both", "".join(f"line {i} -\n" for i in range(60)))
+        begun = [(client, client.begin("tools/call", name="edit_file", arguments={"path": "both", "edits": [{"oldText": f"line {i} -", "newText": f"line {i} +"}]}))
+                 for i in range(60) for client in ((c, other)[i % 2],)]
+        for client, number in begun:
+            got = client.wait(number)["result"]
+            text = got["content"][0]["text"]
+            assert not got.get("isError") and text.count("\n+line ") == text.count("\n-line ") == text.count("```diff") == 1, text
+        assert get("both") == "".join(f"line {i} +\n" for i in range(60)), get("both")
+        # What is there twice is still refused.
+        put("both", "a\na\n")
+        assert "occurs 2 times" in c.fails("edit_file", path="both", edits=[{"oldText": "a", "newText": "b"}])
 
 
 @case("directories, copies, moves")

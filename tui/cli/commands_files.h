@@ -133,8 +133,8 @@ static const struct cli_command files_verbs[] = {
 	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
 		.about =
 			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
-			"appears when it is complete and keeps its mode, owner and attributes.  The default promise "
-			"is durable.",
+			"appears when it is complete and keeps its mode, owner and attributes; its other names (hard "
+			"links) keep the old content.  The default promise is durable.",
 		.options = files_write_options, .schema = "berth.files_write/1"},
 	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
 		.about =
