@@ -291,6 +291,8 @@ def wrong_use():
         s.audit("list").fails_with(1, "no audit log")
         s.audit("list", "--since", "yesterday").fails_with(2, "yesterday")
         s.audit("list", "--outcome", "fine").fails_with(2, "--outcome")
+        s.audit("list", "--act", "containers.remove").fails_with(2, "containers.remove", "nearest: container.remove")
+        s.audit("list", "--act", "nothing.*").fails_with(2, "nothing.*")
         s.audit("list", "--text", "a(").fails_with(2, "not a regular expression")
         s.audit("verify", "--head", "xyz").fails_with(2, "64")
         s.audit("verify", "/nonexistent").fails_with(1, "/nonexistent")

@@ -9,6 +9,7 @@
 #include <berth/arena.h>
 #include <berth/audit.h>
 #include <berth/clock.h>
+#include <berth/config.h>
 #include <berth/format.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
@@ -173,6 +174,25 @@ static enum audit_result find_result(const char *name)
 	return AUDIT_PENDING;
 }
 
+/* One that no record can have would look like "none of them". */
+static int check_operation(const char *pattern, struct err *e)
+{
+	const char *names[OP_COUNT + 1] = {NULL}, *nearest;
+	char shown[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < OP_COUNT; i++)
+		if (*operation_table[i].name)
+			names[n++] = operation_table[i].name;
+	for (size_t i = 0; i < n; i++)
+		if (policy_match(pattern, names[i]))
+			return 0;
+	nearest = nearest_word(pattern, names);
+	return err_set(e, ERR_USAGE, "--act: no operation is called \"%s\"%s%s%s.",
+		text_clean(shown, sizeof shown, pattern), nearest ? " (nearest: " : "",
+		nearest ? nearest : "", nearest ? ")" : "");
+}
+
 static int read_filter(const struct cli *c, struct audit_filter *f, struct err *e)
 {
 	const char *outcome = cli_value(c, "outcome"), *since = cli_value(c, "since"),
@@ -192,6 +212,8 @@ static int read_filter(const struct cli *c, struct audit_filter *f, struct err *
 				"--outcome takes ok, failed, refused, cancelled, "
 				"timeout or none (an intent); a leading ! means every other outcome.");
 	}
+	if (f->operation && *f->operation && check_operation(f->operation, e))
+		return -1;
 	if (since && (f->since_ms = when_ms(since, now, e)) < 0)
 		return -1;
 	if (until && (f->until_ms = when_ms(until, now, e)) < 0)
