@@ -80,6 +80,16 @@ def several_are_merged_by_time():
 
 
 @case
+def each_is_printed_once():
+    """However often it is named, and in however many ways."""
+    with Fake(containers=[box(line("one", 1), id="ab12" * 16), box(line("two", 2), name="other")]) as fake:
+        for words in (["web", "web"], ["web", "ab12ab12"], ["ab12" * 16, "web", "web"]):
+            assert berth("logs", *words, fake=fake).out == b"one\n", words
+        assert berth("logs", "web", "other", "web", fake=fake).out == b"web | one\nother | two\n"
+        assert berth("logs", "-g", "one", "web", "web", fake=fake).out == b"web | one\n"
+
+
+@case
 def lines_are_whole():
     long, pieces = "j" * 100000, ["p" * 16384, "q" * 16384, "end"]
     lines = [line(long, 1), line("é" * 20000, 2, err=True), *(line(p, 3, part=p != "end") for p in pieces), line("\r", 4), line("mine\r", 5),

@@ -327,7 +327,14 @@ static bool only_agents(const struct log_print *p)
 	return p->n > 0;
 }
 
-/* Those that are named, else all, as far as the filters let them through. */
+static bool is_among(const struct container *const *of, size_t n, const struct container *k)
+{
+	while (n && of[n - 1] != k)
+		n--;
+	return n > 0;
+}
+
+/* Those that are named, each once, else all, as far as the filters let them through. */
 static size_t choose_logs(struct look *l)
 {
 	size_t n = 0, all = l->c->argc ? (size_t)l->c->argc : l->s->ncontainers;
@@ -336,7 +343,8 @@ static size_t choose_logs(struct look *l)
 	for (size_t i = 0; i < all; i++) {
 		const struct container *k = l->c->argc ? l->chosen[i] : &l->s->containers[i];
 
-		if (cli_fits_filters(l->c, cli_container_filters, k))
+		if (cli_fits_filters(l->c, cli_container_filters, k) &&
+			!(l->c->argc && is_among(of, n, k)))
 			of[n++] = k;
 	}
 	free(l->chosen);
