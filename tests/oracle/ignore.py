@@ -279,6 +279,30 @@ def report_at_top(trees):
     return bool(bad)
 
 
+def report_excludes(trees):
+    """The lines of a rule file as so many --exclude: they leave out what git ignores."""
+    bad = given = refused = 0
+    for tree in trees:
+        lines = tree.rules.get(b"", b"\0").split(b"\n")
+        # What only a file can have: NUL bytes, a mark of editors, CR in front of the newline.
+        if set(tree.rules) != {b""} or any(b"\0" in line or line.endswith(b"\r") for line in lines) or lines[0].startswith(b"\xef\xbb\xbf"):
+            continue
+        given += 1
+        git, _ = judge_at_top(tree)
+        done = subprocess.run([BERTH, "files", "scan", "--root", PLACE, "--type", "f", "-0", *(word for line in lines if line for word in (b"--exclude", line))], capture_output=True, check=False, timeout=60)
+        if done.returncode == 2 and b"can match nothing" in done.stderr:  # which berth says of a pattern and not of a file
+            refused += 1
+            continue
+        assert done.returncode == 0, done.stderr
+        berth = done.stdout.split(b"\0")[:-1]
+        if git != {path for path in berth if not path.startswith(b".git/")}:
+            bad += 1
+            print(f"# {lines}: git alone lists {sorted(git - set(berth))}, berth alone {sorted(path for path in set(berth) - git if not path.startswith(b'.git/'))}")
+    print(f"note oracle ignore, --exclude: {given} inputs, {given - bad - refused} as git, {refused} refused as what can match nothing, {bad} otherwise")
+    print("not ok" if bad else "ok", "lines given as --exclude leave out what git ignores")
+    return bool(bad)
+
+
 def main():
     on_own_mount()
     rng = random.Random(30)
@@ -291,6 +315,9 @@ def main():
     failed = report("listed", list(listed()))
     failed |= report("generated", trees)
     failed |= report_at_top(trees[:TOPS])
+    given = [*listed(), *trees[:200]][::8 if SHORT else 1]
+    meant = differing(given)[1]
+    failed |= report_excludes([tree for i, tree in enumerate(given) if i not in meant])
     shutil.rmtree(PLACE)
     return int(failed)
 
