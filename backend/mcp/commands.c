@@ -34,7 +34,6 @@
 #define OUTPUT_PART 8                 /* of the server's memory, for the output of all of them */
 #define ANSWER_MOST 65536 /* of each stream, in one answer where no other is asked for */
 #define ANSWER_BYTES 6    /* that one takes in an answer while it is made */
-#define TIMEOUT_S 60      /* where neither the call nor the definition says */
 #define WRITE_MS 5000
 #define NOTED_MOST 1000              /* bytes of a command, where it is written to */
 #define LISTED_MOST 4096             /* in a list */
@@ -273,7 +272,7 @@ static int fill_request(struct call *call, struct arena *mem, struct run_request
 		.argv = words,
 		.argc = n,
 		.cwd = arena_strdup(mem, dir ? dir : call_reach(call)->home),
-		.timeout_ms = timeout ? timeout * 1000 : (limit ? limit : TIMEOUT_S) * 1000,
+		.timeout_ms = timeout ? timeout * 1000 : (limit ? limit : COMMAND_TIMEOUT_S) * 1000,
 		.in = -1,
 		.out = -1,
 		.error = -1,

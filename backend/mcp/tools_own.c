@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <berth/egress.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "mcp/tools_commands.h"
 #include "mcp/tools_verbs.h"
 #include "mcp/verbs.h"
 
@@ -45,59 +47,155 @@ static const struct json *look_at_container(struct call *c, struct err *why)
 	return NULL;
 }
 
-static void put_member(struct jsonw *j, const char *key, const struct json *v)
+/* What the engine was asked to enforce for it: HostConfig.  NULL: not known. */
+static const struct json *look_at_settings(struct call *c, const struct json *box)
 {
-	if (v)
-		verb_put(j, key, v);
-	else
-		jsonw_null(j, key);
+	struct err ignored = ERR_INIT;
+	struct verb_words w;
+
+	if (!json_string(box, "id"))
+		return NULL;
+	verb_begin(c, &w);
+	verb_word(&w, "inspect");
+	verb_word(&w, "--format");
+	verb_word(&w, "{{json .HostConfig}}");
+	verb_word(&w, json_string(box, "id"));
+	return verb_ask(c, &w, &ignored);
 }
 
-/* `asked` below 0: by nobody. */
-static void put_limit(struct call *c, const char *what, double asked, const struct json *enforced,
-	const struct json *used)
+/* A limit, and how much of it is used.  Below 0: nobody asked for it, or not known. */
+struct limit_row {
+	const char *what;
+	double asked, enforced, used;
+	const char *note; /* why there is no usage; NULL: there is one */
+};
+
+static double read_number(const struct json *v)
+{
+	return json_is(v, JSON_NUMBER) ? strtod(v->text, NULL) : -1;
+}
+
+/* 0 stands for no limit. */
+static double read_limit(const struct json *v)
+{
+	double n = read_number(v);
+
+	return n > 0 ? n : -1;
+}
+
+static void put_amount(struct jsonw *j, const char *key, double v)
+{
+	if (v < 0)
+		jsonw_null(j, key);
+	else
+		jsonw_number(j, key, v, v > 1e15 || v == (double)(int64_t)v ? 0 : 3);
+}
+
+static void put_limit(struct call *c, const struct limit_row *r)
 {
 	struct jsonw *j = &c->out;
 
 	jsonw_object(j, NULL);
-	jsonw_text(j, "what", what);
-	if (asked < 0)
-		jsonw_null(j, "asked");
-	else
-		jsonw_number(j, "asked", asked, asked == (double)(int64_t)asked ? 0 : 2);
-	put_member(j, "enforced", enforced);
-	if (!c->looks)
-		put_member(j, "used", used);
+	jsonw_text(j, "what", r->what);
+	put_amount(j, "asked", r->asked);
+	put_amount(j, "enforced", r->enforced);
+	if (r->note)
+		jsonw_text(j, "note", r->note);
+	else if (!c->looks)
+		put_amount(j, "used", r->used);
 	jsonw_end(j);
+}
+
+/* The hard limit of that name; podman spells nofile RLIMIT_NOFILE. */
+static double read_ulimit(const struct json *settings, const char *name)
+{
+	const struct json *all = json_member(settings, "Ulimits");
+
+	for (const struct json *i = json_is(all, JSON_ARRAY) ? all->first : NULL; i; i = i->next) {
+		const char *of = json_string(i, "Name");
+
+		if (of && !strncmp(of, "RLIMIT_", 7))
+			of += 7;
+		if (of && !strcasecmp(of, name))
+			return read_limit(json_member(i, "Hard"));
+	}
+	return -1;
+}
+
+/* Of the file system in memory at /tmp: "rw,nosuid,size=1048576,mode=1777". */
+static double read_tmp_size(const struct json *settings)
+{
+	const char *options = json_string(json_member(settings, "Tmpfs"), "/tmp");
+	const char *at = options ? strstr(options, "size=") : NULL;
+	char *end;
+	double n;
+
+	if (!at || (at != options && at[-1] != ','))
+		return -1;
+	n = strtod(at + 5, &end);
+	return n > 0 && (!*end || *end == ',') ? n : -1;
+}
+
+static double either(double a, double b)
+{
+	return a >= 0 ? a : b;
+}
+
+/* As `berth up` sets them, or as `berth limit` does where there is a quota. */
+static double read_cpus(const struct json *settings)
+{
+	double quota = read_limit(json_member(settings, "CpuQuota")),
+	       period = read_limit(json_member(settings, "CpuPeriod")),
+	       nano = read_limit(json_member(settings, "NanoCpus"));
+
+	if (quota > 0)
+		return quota / (period > 0 ? period : 100000);
+	return nano > 0 ? nano / 1e9 : -1;
 }
 
 static void put_container_limits(struct call *c, const struct json *box)
 {
 	const struct limits *l = &call_options(c)->agent->limits;
+	const struct json *set = c->looks ? NULL : look_at_settings(c, box);
+	double percent = read_number(json_member(box, "cpu_percent"));
+	const struct limit_row rows[] = {
+		{"memory_bytes", (double)l->memory_bytes,
+			either(read_limit(json_member(box, "memory_limit_bytes")),
+				read_limit(json_member(set, "Memory"))),
+			read_number(json_member(box, "memory_bytes")), NULL},
+		{"cpus", l->cpus,
+			either(read_limit(json_member(box, "cpus_limit")), read_cpus(set)),
+			percent >= 0 ? percent / 100 : -1, NULL},
+		{"pids", (double)l->pids,
+			either(read_limit(json_member(box, "pids_limit")),
+				read_limit(json_member(set, "PidsLimit"))),
+			read_number(json_member(box, "pids")), NULL},
+		{"tmp_bytes", (double)l->tmp_bytes, read_tmp_size(set), -1,
+			"Files in /tmp count as memory: see memory_bytes."},
+		{"file_bytes", (double)l->file_bytes, read_ulimit(set, "fsize"), -1,
+			"The largest size of each file, no sum."},
+		{"open_files", (double)l->open_files, read_ulimit(set, "nofile"), -1,
+			"Of each process, no sum."},
+		{"command_timeout_s", l->timeout_s ? (double)l->timeout_s : -1,
+			l->timeout_s ? (double)l->timeout_s : COMMAND_TIMEOUT_S, -1,
+			l->timeout_s
+				? "Of each command."
+				: "Of each execute_command without \"timeout\"; start_command has none."},
+	};
 
-	put_limit(c, "memory_bytes", (double)l->memory_bytes,
-		json_member(box, "memory_limit_bytes"), json_member(box, "memory_bytes"));
-	put_limit(c, "cpus", l->cpus, json_member(box, "cpu_limit"), NULL);
-	put_limit(c, "cpu_percent", -1, NULL, json_member(box, "cpu_percent"));
-	put_limit(c, "pids", (double)l->pids, json_member(box, "pids_limit"),
-		json_member(box, "pids"));
-	put_limit(c, "tmp_bytes", (double)l->tmp_bytes, NULL, NULL);
-	put_limit(c, "file_bytes", (double)l->file_bytes, NULL, NULL);
-	put_limit(c, "open_files", (double)l->open_files, NULL, NULL);
-	put_limit(c, "command_timeout_s", l->timeout_s ? (double)l->timeout_s : -1, NULL, NULL);
+	for (size_t i = 0; i < COUNT(rows); i++)
+		put_limit(c, &rows[i]);
 }
 
 static void put_counted(struct call *c, const char *what, const struct json *limits,
 	const char *most, const char *used)
 {
-	int64_t asked = 0;
+	double asked = read_limit(json_member(limits, most));
+	bool enforced = json_is(json_member(limits, "enforced"), JSON_TRUE);
 
-	if (!json_integer(json_member(limits, most), &asked) || asked <= 0)
-		asked = -1;
-	put_limit(c, what, (double)asked,
-		json_is(json_member(limits, "enforced"), JSON_TRUE) ? json_member(limits, most)
-								    : NULL,
-		json_member(limits, used));
+	put_limit(c,
+		&(struct limit_row){what, asked, enforced ? asked : -1,
+			read_number(json_member(limits, used)), NULL});
 }
 
 /* What is counted of a workspace of berth's; of any other directory nothing is. */
@@ -327,7 +425,7 @@ int own_workspace(struct call *c, struct err *e)
 	struct err why = ERR_INIT;
 
 	if (tool_workspace_name(c, &why))
-		return c->looks ? tool_workspace_info(c, e) : tool_workspace_show(c, e);
+		return c->looks ? own_checkpoints(c, e) : tool_workspace_info(c, e);
 	jsonw_text(&c->out, "path", call_reach(c)->home);
 	return 0;
 }

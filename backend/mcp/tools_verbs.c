@@ -131,12 +131,12 @@ static const char *checkpoint_name(struct call *c, struct err *e)
 		: name;
 }
 
-int tool_workspace_show(struct call *c, struct err *e)
+int tool_workspace_info(struct call *c, struct err *e)
 {
 	return run_workspace_verb(c, "show", NULL, e);
 }
 
-int tool_workspace_info(struct call *c, struct err *e)
+int own_checkpoints(struct call *c, struct err *e)
 {
 	return run_workspace_verb(c, "checkpoints", NULL, e);
 }

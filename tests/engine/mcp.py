@@ -267,6 +267,9 @@ def _():
         limits = {x["what"]: x for x in got["limits"]}
         assert got["up"] and limits["memory_bytes"]["asked"] == limits["memory_bytes"]["enforced"] == 64 << 20, got
         assert 0 < limits["memory_bytes"]["used"] < 64 << 20 and limits["pids"]["enforced"] == 256, got
+        assert 0 < limits["cpus"]["enforced"] <= limits["cpus"]["asked"] and limits["cpus"]["used"] is not None, got
+        assert all(limits[x]["enforced"] == limits[x]["asked"] > 0 for x in ("file_bytes", "open_files")), got
+        assert 0 < limits["tmp_bytes"]["enforced"] <= 64 << 20 and limits["command_timeout_s"]["enforced"] > 0, got
         assert "network is none" in c.fails("network_log")
         knows = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}}}
         task = c.ask("tools/call", knows, name="execute_command", arguments={"command": "sleep 7607", "timeout": 600})["result"]

@@ -586,7 +586,10 @@ def _():
         assert [x["path"] for x in got["changes"]] == ["files/a"] and got["changed"] == 1, got
         undo = c.call("restore", checkpoint="first")["undo"]
         assert c.call("read_text_file", path="files/a") == "one\n"
-        assert {x["name"] for x in c.call("workspace_info")["checkpoints"]} == {"first", undo}
+        got = c.call("workspace_info")
+        assert {x["name"] for x in got["checkpoints"]} == {"first", undo} and got["path"] == place and got["limits"]["used_files"] > 0, got
+        shown = json.loads(subprocess.run([BERTH, "workspace", "show", "--json", "t"], capture_output=True, text=True, check=True).stdout)
+        assert shown | {"counted_ms": 0} == got | {"counted_ms": 0}, (shown, got)
         for name in ("none", "-x", "../first", "", "a\0"):
             c.fails("restore", checkpoint=name)
     with Client("team.yaml") as c:

@@ -9,6 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
 from person import Person  # noqa: E402
+from scenario import Fake  # noqa: E402
 
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
@@ -61,6 +62,29 @@ def _():
                 error = c.ask("resources/read", uri=bad)["error"]
                 assert error["code"] == (-32002 if era == "old" else -32602) and error["data"]["uri"] == bad, error
             assert c.ask("resources/read")["error"]["code"] == -32602
+
+
+@case("limits: what is asked for, in force and used, and why there is no usage of the others")
+def _():
+    settings = {"NanoCpus": 5 * 10**8, "Tmpfs": {"/tmp": "rw,nosuid,nodev,size=16777216,nr_inodes=64,exec,mode=1777"},
+                "Ulimits": [{"Name": "nofile", "Soft": 512, "Hard": 1024}, {"Name": "RLIMIT_FSIZE", "Soft": 5, "Hard": 4 << 30}]}
+    box = {"name": "berth-one", "memory": 8 << 20, "limit": 64 << 20, "pids": 3, "pids_limit": 100, "inspect": [{"HostConfig": settings}]}
+    rows = ["memory_bytes", "cpus", "pids", "tmp_bytes", "file_bytes", "open_files", "command_timeout_s"]
+    with Fake(containers=[box, {"name": "berth-one-2", "limit": 7}]) as fake, Client("team.yaml", "-H", fake.url) as c:
+        got = c.call("limits")
+        limits = {x.pop("what"): x for x in got["limits"]}
+        assert got["up"] and not got["note"] and list(limits) == [*rows, "workspace_bytes", "workspace_files"], got
+        assert limits["memory_bytes"] == {"asked": 64 << 20, "enforced": 64 << 20, "used": 8 << 20}, limits
+        assert limits["pids"].items() >= {"enforced": 100, "used": 3}.items(), limits
+        assert limits["cpus"]["enforced"] == 0.5 and limits["cpus"]["used"] is not None, limits
+        assert [limits[row]["enforced"] for row in rows[3:]] == [16 << 20, 4 << 30, 1024, 60], limits
+        assert all(limits[row]["note"] and "used" not in limits[row] for row in rows[3:]), limits
+        assert limits["command_timeout_s"]["asked"] is None and all(limits[row]["asked"] for row in rows[:6]), limits
+        assert limits["workspace_files"]["used"] > 0, limits
+        quota = {"HostConfig": {"NanoCpus": 0, "CpuQuota": 150000, "CpuPeriod": 100000, "Ulimits": None, "Tmpfs": {"/tmp": "size=none"}}}
+        fake.door("set", {"containers": [{**box, "inspect": [quota]}]})
+        limits = {x["what"]: x for x in c.call("limits")["limits"]}
+        assert limits["cpus"]["enforced"] == 1.5 and all(limits[row]["enforced"] is None for row in rows[3:6]), limits
 
 
 def change():
