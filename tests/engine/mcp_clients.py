@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mcp_clients.py - clients that others wrote drive every tool: the SDKs of both eras, and the inspector's command line.
 
-They come from npm when it runs: only where BERTH_TEST_CONFORMANCE is set.  They check what they get against the schemas
-themselves; what each tool answered to each of them is compared with what is written here.
+They come from npm.  They check what they get against the schemas themselves; what each tool answered to each of them is
+compared with what is written here.
 """
 import contextlib
 import json
@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import npm  # noqa: E402
 from mcp_client import BERTH, case, main  # noqa: E402
 
 SDK, CLIENT, INSPECTOR = "@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.4.0", "@modelcontextprotocol/inspector@2.12.0"
@@ -18,12 +19,13 @@ DRIVER = os.path.join(os.environ["SRC"], "tests/lib/mcp_sdk.mjs")
 os.chdir(os.environ["TMPDIR"])
 os.chmod(".", 0o755)
 HERE, ID = os.getcwd(), f"cl{os.getpid()}"
-NODE = os.path.join(HERE, "npm/node_modules/.bin")
 
 
-def skip(why):
-    print(f"skip mcp_clients: {why}")
-    sys.exit(77)
+def found(place, why):
+    if why:
+        print(f"skip mcp_clients: {why}")
+        sys.exit(77)
+    return place
 
 
 def berth(*words):
@@ -32,13 +34,8 @@ def berth(*words):
     return got.stdout
 
 
-if not os.environ.get("BERTH_TEST_CONFORMANCE"):
-    skip("BERTH_TEST_CONFORMANCE is not set")
-os.mkdir("npm")
-done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", SDK, CLIENT, INSPECTOR], cwd="npm", capture_output=True, text=True,
-                      timeout=250, check=False)
-if done.returncode:
-    skip(f"npm cannot install the clients: {done.stderr.strip().splitlines()[-1:]}")
+NODE = found(*npm.node())
+PLACE = found(*npm.install("mcp-clients-1.32.2-2.4.0-2.12.0", SDK, CLIENT, INSPECTOR))
 os.environ["XDG_DATA_HOME"] = os.path.join(HERE, "data")
 os.environ["XDG_STATE_HOME"] = os.path.join(HERE, "state")
 os.environ["DOCKER_HOST"] = os.environ["BERTH_TEST_ENGINE"]
@@ -137,7 +134,7 @@ def drive(era, agent):
     plan = steps(agent)
     about = {"era": era, "command": BERTH, "args": ["-c", f"{agent}.yaml", "mcp"], "steps": [[n, a] for n, a, _ in plan]}
     with agent_up(agent):
-        got = subprocess.run(["node", DRIVER, f"{HERE}/npm"], input=json.dumps(about), capture_output=True, text=True, timeout=300,
+        got = subprocess.run([NODE, DRIVER, PLACE], input=json.dumps(about), capture_output=True, text=True, timeout=300,
                              check=False)
     assert got.returncode == 0, got.stderr
     got = json.loads(got.stdout)
@@ -171,7 +168,7 @@ def _():
 def inspect(agent, *words):
     """It hands on few variables of its own accord."""
     env = [w for k in ("DOCKER_HOST", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR") for w in ("-e", f"{k}={os.environ[k]}")]
-    return subprocess.run(["node", f"{NODE}/mcp-inspector", "--cli", *env, BERTH, "-c", f"{agent}.yaml", "mcp", *words],
+    return subprocess.run([NODE, f"{PLACE}/node_modules/.bin/mcp-inspector", "--cli", *env, BERTH, "-c", f"{agent}.yaml", "mcp", *words],
                           capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -91,8 +91,8 @@ SHORT_TESTS = {
     "engine": {"engine.cli", "engine.verbs", "engine.agents", "engine.journal", "engine.tool_cli"},
     "attack": {"attack.hardening"},
 }
-# Not in the short tier: it configures and builds the tree three times.
-LONG_TESTS = {"lint.parts"}
+# Not in the short tier: the one configures and builds the tree three times, the other fetches a suite from npm.
+LONG_TESTS = {"lint.parts", "scenario.mcp_conformance"}
 
 # How many tests of a label run at once; one, where they measure. Scenarios mostly wait for engines that do not answer, and
 # the engine's tests for theirs: each of these has an engine to itself meanwhile.

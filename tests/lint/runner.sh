@@ -95,4 +95,26 @@ check "says what runs" printed '^--  +running: scenario.quiet \(asan\) since [0-
 plant skipped 'echo "no such thing here"; exit 77'
 check "a skip" run 0
 check "says why" printed '^skip +scenario.skipped \(asan\)  no such thing here$'
+
+# What comes from npm (tests/lib/npm.py) is skipped where npm is missing, cannot connect, or is not answered.
+from_npm() { # PATH REGISTRY SECONDS REASON
+	mkdir -p npm
+	BERTH_TEST_CACHE=$PWD/npm/cache TMPDIR=$(mktemp -d -p npm) BERTH_TEST_PROXY='' no_proxy='*' PATH=$1 npm_config_registry=$2 /usr/bin/python3 -B -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+import npm
+place, why = npm.install("it", "it@1.0.0", probe=int(sys.argv[2]))
+print(place, why)' "$SRC/tests/lib" "$3" >said
+	printed "^None $4"
+}
+check "without npm it is said" from_npm /nonexistent http://127.0.0.1:1 60 'npm is not installed here$'
+if command -v npm >/dev/null; then
+	check "with npm and no network it is said" from_npm "$PATH" http://127.0.0.1:1 60 'npm view: .*ECONNREFUSED'
+	/usr/bin/python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(60)' >port &
+	silent=$!
+	until [ -s port ]; do sleep 0.05; done
+	check "with a registry that does not answer it is said, soon" from_npm "$PATH" "http://127.0.0.1:$(<port)" 3 'npm view took more than 3 s$'
+	kill $silent
+fi
+check "and nothing is kept" [ ! -e npm/cache/it ]
 exit $bad

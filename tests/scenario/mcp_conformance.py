@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """mcp_conformance.py - the official conformance suite against `berth mcp`, over tests/lib/mcp_bridge.py.
 
-It comes from npm when it runs, for it is large and takes a minute: only where BERTH_TEST_CONFORMANCE is set.  What does
-not apply is in tests/data/mcp_conformance.txt, with the reason; all else has to pass.
+It comes from npm; the short tier leaves it out.  What does not apply is in tests/data/mcp_conformance.txt, with the
+reason; all else has to pass.
 """
 import fnmatch
 import glob
@@ -13,35 +13,27 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import npm  # noqa: E402
 from mcp_bridge import Bridge  # noqa: E402
 
-# Each with the arguments of its runs.  It needs a newer node than Debian's, which is on npm, too.
+# Each with the arguments of its runs.
 SUITES = {"0.1.16": [[]], "0.2.0-alpha.12": [["--requirements", "2025-11-25"], ["--requirements", "2026-07-28"]]}
-NODE = "node@22.23.3"
 BERTH, SRC = os.environ["BERTH"], os.environ["SRC"]
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_STATE_HOME"] = os.path.join(os.getcwd(), "state")
 
 
-def skip(why):
-    print(f"skip mcp_conformance: {why}")
-    sys.exit(77)
-
-
-def install(version):
-    place = os.path.join(os.getcwd(), version)
-    os.mkdir(place)
-    done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", f"@modelcontextprotocol/conformance@{version}", NODE],
-                          cwd=place, capture_output=True, text=True, timeout=250, check=False)
-    if done.returncode:
-        skip(f"npm cannot install the suite: {done.stderr.strip().splitlines()[-1:]}")
+def found(place, why):
+    if why:
+        print(f"skip mcp_conformance: {why}")
+        sys.exit(77)
     return place
 
 
-def failures(place, words, url):
+def failures(version, words, url):
     """Scenario/check of each failed check, with what it says; how many passed."""
-    out = os.path.join(place, "results-" + "-".join(w.strip("-") for w in words))
-    subprocess.run([f"{place}/node_modules/.bin/node", f"{place}/node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
+    out = os.path.join(os.getcwd(), "-".join(["results", version, *(w.strip("-") for w in words)]))
+    subprocess.run([NODE, f"{PLACES[version]}/node_modules/@modelcontextprotocol/conformance/dist/index.js", "server",
                     "--url", url, "-o", out, *words], stdout=subprocess.DEVNULL, timeout=250, check=False)
     failed, passed = {}, 0
     for path in glob.glob(f"{out}/**/checks.json", recursive=True):
@@ -55,8 +47,8 @@ def failures(place, words, url):
     return failed, passed
 
 
-if not os.environ.get("BERTH_TEST_CONFORMANCE"):
-    skip("BERTH_TEST_CONFORMANCE is not set")
+NODE = found(*npm.node())
+PLACES = {version: found(*npm.install(f"conformance-{version}", f"@modelcontextprotocol/conformance@{version}")) for version in SUITES}
 os.mkdir("ws")
 if os.getuid() == 0:
     os.chown("ws", 1000, 1000)
@@ -66,10 +58,9 @@ with open(f"{SRC}/tests/data/mcp_conformance.txt", encoding="utf-8") as f:
     reasons = dict(line.strip().split(" ", 1) for line in f if line.strip() and line[0] != "#")
 used, bad = set(), False
 for version, runs in SUITES.items():
-    place = install(version)
     for words in runs:
         with Bridge([BERTH, "-c", "team.yaml", "mcp"]) as bridge:
-            failed, passed = failures(place, words, bridge.url)
+            failed, passed = failures(version, words, bridge.url)
         applies = {name for name in reasons for check in failed if fnmatch.fnmatch(check, name) or fnmatch.fnmatch(check, f"{name}/*")}
         left = {check: why for check, why in failed.items()
                 if not any(fnmatch.fnmatch(check, name) or fnmatch.fnmatch(check, f"{name}/*") for name in reasons)}
