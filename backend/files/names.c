@@ -41,9 +41,16 @@ int files_look(struct files_root *r, const char *path, struct files_entry *ret, 
 	return 0;
 }
 
+/* Or a link that leads to one in the tree. */
+static bool is_directory(const struct files_root *r, const char *path)
+{
+	AUTO_CLOSE int fd = path_open(r, path, O_PATH | O_DIRECTORY);
+
+	return fd >= 0;
+}
+
 int files_make_directory(struct files_root *r, const char *path, struct err *e)
 {
-	struct files_entry there = {0};
 	struct made made = {0};
 	const char *leaf;
 	int dir, failed;
@@ -61,7 +68,7 @@ int files_make_directory(struct files_root *r, const char *path, struct err *e)
 	if (failed && failed != EEXIST)
 		made_undo(r, &made);
 	made_release(&made);
-	if (failed == EEXIST && !files_look(r, path, &there, NULL) && there.type == FILES_DIR)
+	if (failed == EEXIST && is_directory(r, path))
 		return 0;
 	return failed == EEXIST ? err_set(e, ERR_CONFLICT, "%s exists and is not a directory", path)
 		: failed        ? path_error(e, failed, "make the directory", path)
