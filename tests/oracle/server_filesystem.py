@@ -6,16 +6,18 @@ import os
 import random
 import re
 import shutil
+import stat
 import subprocess
 import sys
+import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 import oracle  # noqa: E402
+from npm import install  # noqa: E402
 
 VERSION = "2026.8.31"
-TMPDIR, CACHE = os.environ["TMPDIR"], os.environ["BERTH_TEST_CACHE"]
+TMPDIR = os.environ["TMPDIR"]
 GENERATED = 60 if os.environ.get("BERTH_TEST_CHANGED") else 5000 if os.environ.get("BERTH_SOAK") else 150  # of each kind
-INSTALL = 45  # seconds
 PATIENCE = 60
 PROTOCOL = "2025-06-18"
 
@@ -44,12 +46,15 @@ class Server:
                 return message
 
     def call(self, tool, arguments):
-        """(text, None) or (None, why not)."""
+        """(text, None, whether structuredContent is the same) or (None, why not, None); the text of what is no text is JSON."""
         answer = self.ask("tools/call", name=tool, arguments=arguments)
         if "error" in answer:
-            return None, answer["error"]["message"]
-        text = "".join(block["text"] for block in answer["result"]["content"])
-        return (None, text) if answer["result"].get("isError") else (text, None)
+            return None, answer["error"]["message"], None
+        result = answer["result"]
+        text = "".join(block["text"] if block["type"] == "text" else json.dumps(block) for block in result["content"])
+        if result.get("isError"):
+            return None, text, None
+        return text, None, result["structuredContent"] == {"content": text if result["content"][0]["type"] == "text" else result["content"]}
 
     def end(self):
         self.program.stdin.close()
@@ -87,7 +92,7 @@ def build(root):
 
 
 def state(root):
-    """{path: its bytes, where it leads, or None for a directory}."""
+    """{path: its mode and bytes, where it leads, or None for a directory}."""
     found = {}
     for folder, folders, names in os.walk(root):
         for name in folders + names:
@@ -98,7 +103,7 @@ def state(root):
                 found[os.path.relpath(path, root)] = None
             else:
                 with open(path, "rb") as file:
-                    found[os.path.relpath(path, root)] = file.read()
+                    found[os.path.relpath(path, root)] = (stat.S_IMODE(os.stat(path).st_mode), file.read())
     return found
 
 
@@ -108,8 +113,40 @@ def sorted_tree(entries):
     return sorted([entry["name"], entry["type"], sorted_tree(entry["children"]) if "children" in entry else None] for entry in entries)
 
 
+def size_words(n):
+    """As npm writes a size; berth writes the number of bytes."""
+    unit = 0
+    while n >= 1024 ** (unit + 1):
+        unit += 1
+    return f"{n / 1024 ** unit:.2f} {'BKMGT'[unit]}B" if unit else f"{n} B"
+
+
+def sizes(text, case):
+    """[(what, name, size)...] in their order, as far as that is asked for, and the totals."""
+    lines = [re.sub(r"(\d+) bytes$", lambda n: size_words(int(n[1])), line) for line in text.split("\n")]
+    entries = [list(re.fullmatch(r"\[(DIR|FILE)\] (.*?) *((?:[\d.]+ [KMGT]?B)?)", line).groups()) for line in lines if line.startswith("[")]
+    if case.arguments.get("sortBy") != "size":
+        return entries, lines[-2:]
+    files = [entry for entry in entries if entry[0] == "FILE"]  # npm sorts directories in between, by a size that it does not show
+    return [entry[2] for entry in files], sorted(entries), lines[-2:]
+
+
+def media(text, server):
+    block = json.loads(text)
+    resource = block.get("resource")
+    if resource:
+        resource["uri"] = urllib.parse.unquote(resource["uri"]).replace(server.root + "/", "")
+    return block
+
+
 def meaning(server, case, text):
     """What an answer says, in a form that both have."""
+    if case.tool == "read_multiple_files":
+        return re.sub(r": Error - .*", ": Error", text.replace(server.root + "/", ""))
+    if case.tool == "read_media_file":
+        return media(text, server)
+    if case.tool == "list_directory_with_sizes":
+        return sizes(text, case)
     if case.tool in ("list_directory", "search_files"):
         return sorted(text.replace(server.root + "/", "").split("\n"))
     if case.tool == "directory_tree":
@@ -117,7 +154,10 @@ def meaning(server, case, text):
     if case.tool == "get_file_info":
         found = dict(line.split(": ", 1) for line in text.split("\n"))
         return {key: found[key] for key in ("size", "isDirectory", "isFile", "permissions")}
-    return text if case.tool == "read_text_file" else ""
+    return text if case.tool in ("read_text_file", "read_file") else ""
+
+
+CHANGES = ("move_file", "write_file", "create_directory")
 
 
 class Both:
@@ -125,7 +165,7 @@ class Both:
         self.servers = [npm, berth]
 
     def run(self, case):
-        """[(meaning or None, why not, the file, the tree)...]; the trees are as before when it ends."""
+        """[(meaning or None, why not, the file or the tree, whether structuredContent is the same)...]; the trees are as before when it ends."""
         found = []
         for server in self.servers:
             path = os.path.join(server.root, "f")
@@ -134,18 +174,20 @@ class Both:
                     file.write(case.content)
                 if os.getuid() == 0:
                     os.chown(path, 1000, 1000)
-            arguments = {key: value.replace("ROOT", server.root) if isinstance(value, str) else value for key, value in case.arguments.items()}
-            text, why = server.call(case.tool, arguments)
+            def own(value, root=server.root):
+                return value.replace("ROOT", root) if isinstance(value, str) else [own(v) for v in value] if isinstance(value, list) else value
+
+            text, why, same = server.call(case.tool, {key: own(value) for key, value in case.arguments.items()})
             after = None
             if case.tool == "edit_file":
                 with open(path, "rb") as file:
                     after = file.read()
-            elif case.tool == "move_file":
+            elif case.tool in CHANGES:
                 after = state(server.root)
                 build(server.root)
             if case.content is not None and os.path.exists(path):
                 os.remove(path)
-            found.append((None if text is None else meaning(server, case, text), why, after))
+            found.append((None if text is None else meaning(server, case, text), why, after, same))
         return found
 
     def differ(self, case):
@@ -153,13 +195,13 @@ class Both:
         npm, berth = self.run(case)
         if case.tool == "read_text_file" and npm[0] is not None and berth[0] is not None and ("head" in case.arguments or "tail" in case.arguments):
             npm, berth = self.lines(case, npm, berth)
-        return None if (npm[0], npm[2]) == (berth[0], berth[2]) else (npm, berth)
+        return None if (npm[0], *npm[2:]) == (berth[0], *berth[2:]) else (npm, berth)
 
     def lines(self, case, npm, berth):
         """npm gives the first lines without the end of the last; of the last ones the nothing behind the end of a file is one to it: ask it for one more."""
         tail = case.arguments.get("tail")
         if not tail:
-            return npm, (berth[0].removesuffix("\n"), None, None)
+            return npm, (berth[0].removesuffix("\n"), *berth[1:])
         if tail > 0 and case.content and case.content.endswith(b"\n"):
             npm = self.run(case._replace(arguments={**case.arguments, "tail": tail + 1}))[0]
         return npm, berth
@@ -193,8 +235,8 @@ MEANT = [
     (said('"(oldText|edits)" is empty', "edit_file"), "npm takes an empty old text for the beginning of the file, and no edits for done"),
     (lambda case, npm, berth: case.tool == "edit_file" and b"\r\n" in case.content and npm[2] == (berth[2] or b"").replace(b"\r\n", b"\n"), "npm makes LF of all CR LF in a file, berth keeps them"),
     (lambda case, npm, berth: is_fuzzy(case) and npm[1] and not berth[1], "berth finds the last old line with its end where the file has none, and npm does not"),
-    (said("is not a text file|UTF-16", "edit_file", "read_text_file"), "berth does not take what holds NUL bytes for text"),
-    (lambda case, npm, berth: case.tool in ("edit_file", "read_text_file") and not is_utf8(case), "npm puts U+FFFD for bytes that are not UTF-8, into the file, too; berth keeps them"),
+    (said("is not a text file|UTF-16", "edit_file", "read_text_file", "read_file"), "berth does not take what holds NUL bytes for text"),
+    (lambda case, npm, berth: case.tool in ("edit_file", "read_text_file", "read_file") and not is_utf8(case), "npm puts U+FFFD for bytes that are not UTF-8, into the file, too; berth keeps them"),
     (lambda case, npm, berth: case.tool == "read_text_file" and "tail" in case.arguments and case.content and b"\r\n" in case.content and npm[0] == (berth[0] or "").replace("\r\n", "\n"), "the last lines of a file lose their CR in npm's answer"),
     (lambda case, npm, berth: case.tool == "read_text_file" and any(case.arguments.get(key, 1) < 1 or case.arguments.get(key, 1) % 1 for key in ("head", "tail")), "npm takes 0 lines for all, and others than counts"),
     (lambda case, npm, berth: case.tool == "search_files" and "/" not in case.arguments["pattern"].removeprefix("!"), "a pattern without a slash: npm looks in the top directory alone, berth everywhere, as .gitignore and rg do"),
@@ -206,7 +248,13 @@ MEANT = [
     (lambda case, npm, berth: case.tool == "search_files" and "+(" in case.arguments["pattern"], "npm knows +(a|b)"),
     (lambda case, npm, berth: case.tool == "search_files" and "[" in case.arguments["pattern"] and berth[0] and npm[0] and set(npm[0]) - set(berth[0]) == {"\u00e9.txt"}, "a set holds bytes in berth, as in git"),
     (lambda case, npm, berth: case.tool in ("get_file_info", "move_file") and (case.arguments.get("path") or case.arguments.get("source")) in LINKS, "npm follows a link to its target, and reports and moves that; berth reports and moves the link"),
-    (said("A path is empty", "list_directory", "directory_tree", "get_file_info"), "for npm an empty path is the top"),
+    (said("A path is empty", "list_directory", "list_directory_with_sizes", "directory_tree", "get_file_info", "create_directory"), "for npm an empty path is the top"),
+    (said("is a symbolic link", "write_file"), "npm writes what a link leads to, berth says that it is one"),
+    (lambda case, npm, berth: case.tool in ("write_file", "create_directory") and re.search("Parent directory does not exist|ENOENT", npm[1] or "") and not berth[1], "npm wants the parent directory to exist, berth makes it"),
+    (lambda case, npm, berth: case.tool == "read_media_file" and {case.arguments["path"], os.path.dirname(case.arguments["path"])} & {*LINKS} and npm[0] and berth[0] and {**npm[0]["resource"], "uri": 0} == {**berth[0]["resource"], "uri": 0}, "npm gives the URI of what a link leads to, berth that of the path"),
+    (lambda case, npm, berth: case.tool == "read_media_file" and npm[0] == berth[0] and not berth[3], "npm's structuredContent holds the data once more, berth's does not: it would double the answer"),
+    (lambda case, npm, berth: case.tool == "read_multiple_files" and npm[0] and berth[0] and any("\0" in text or "\ufffd" in text for text in (npm[0], berth[0])), "of many files, too: what holds NUL bytes is no text to berth, and of what is not UTF-8 it says so"),
+    (lambda case, npm, berth: case.tool == "list_directory_with_sizes" and npm[0] and berth[0] and {entry[1] for entry in npm[0][-2]} == {entry[1] for entry in berth[0][-2]} and {*LINKS} & {entry[1] for entry in npm[0][-2]}, "npm gives the size of what a link leads to, berth that of the link; by name npm sorts as people do, berth by bytes"),
 ]
 
 
@@ -268,6 +316,32 @@ def listed():
             yield Case("read_text_file", {"path": "f", **more}, content)
 
 
+READS = [["a.c"], ["a.c", "a.h"], ["a.c", "a.c"], ["gone"], ["gone", "a.c"], ["src", "a.c"], ["ROOT/a.c", "./a.c", "src/../a.c"], ["", "a.c"], ["/etc/hostname", "a.c"], ["../x"], ["to_a", "to_src/a.c"], ["nowhere", "outside"], ["last", "none", "crlf"],
+         ["\u00e9.txt", "a b", "[a]", "{a,b}", "-", "#a", "!a"], [".hidden.c", ".git/config"], ["a.c/x"], ["nul"], ["latin", "a.c"], [name for name, content in FILES.items() if content is not None and name not in ("nul", "latin")]]
+WRITTEN = ["new", "a.c", "src/a.c", "src/new", "to_src/new", "new/deep/x", "src", "empty", "to_a", "nowhere", "outside", "../x", "/etc/berth-oracle", "", ".", "a.c/x", "tool.sh", "\u00e9 2", "{a,b}", "./new", "src/../new", "ROOT/new", "src//new", ".git/config"]
+TEXTS = ["", "x", "x\n", "\u00e9\n\U0001f389", "a\r\nb\r\n", "a\0b", "\u2028\ufeff", "x" * 200000]
+MADE = ["new", "new/", "new/deep", "src", "src/new", "empty", "a.c", "a.c/x", "to_src", "to_src/new", "to_a", "nowhere", "outside", "../x", "/etc/berth-oracle", "", ".", "./new", "ROOT/new", "ROOT", "\u00e9 2", "src/../new", "src/d/e/f/g"]
+
+
+def listed_more():
+    """read_file, read_multiple_files, read_media_file, write_file, create_directory, list_directory_with_sizes."""
+    for path in PATHS:
+        yield Case("read_file", {"path": path})
+        yield Case("read_media_file", {"path": path})
+        for more in ({}, {"sortBy": "name"}, {"sortBy": "size"}):
+            yield Case("list_directory_with_sizes", {"path": path, **more})
+    for more in ({"sortBy": "time"}, {"sortBy": 1}):
+        yield Case("list_directory_with_sizes", {"path": "src", **more})
+    for paths in READS + [[]]:
+        yield Case("read_multiple_files", {"paths": paths})
+    for path in WRITTEN:
+        yield Case("write_file", {"path": path, "content": "new\n"})
+    for text in TEXTS:
+        yield Case("write_file", {"path": "a.c", "content": text})
+    for path in MADE:
+        yield Case("create_directory", {"path": path})
+
+
 def generated_edit(rng):
     indents = ("", "", "  ", "    ", "    ", "\t")
     names = ("a", "b", "c", "foo(x)", "if y:", "return 1", "}", "", "# c", "a.b = 1")
@@ -307,36 +381,32 @@ def shrink(both, case):
     return case
 
 
-def install():
-    """The server, kept for later runs; None and why not."""
-    kept = os.path.join(CACHE, f"server-filesystem-{VERSION}")
-    if not os.path.exists(kept):
-        made = os.path.join(TMPDIR, "npm")
-        os.mkdir(made)
-        env = dict(os.environ)
-        if env.get("BERTH_TEST_PROXY"):
-            env["http_proxy"] = env["https_proxy"] = env["BERTH_TEST_PROXY"]
-        try:
-            done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"@modelcontextprotocol/server-filesystem@{VERSION}"], cwd=made, env=env, capture_output=True, text=True, timeout=INSTALL, check=False)
-        except subprocess.TimeoutExpired:
-            return None, f"npm did not install it in {INSTALL} s"
-        if done.returncode:
-            return None, f"npm cannot install it: {(done.stderr.strip().splitlines() or ['?'])[0]}"
-        try:
-            shutil.move(made, kept)
-        except OSError:  # another run was faster
-            pass
-    return os.path.join(kept, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"), None
+def offers(server):
+    """{tool: the arguments that it needs, all that it takes, its hints}."""
+    return {tool["name"]: (sorted(tool["inputSchema"].get("required", [])), set(tool["inputSchema"].get("properties", {})), tool["annotations"])
+            for tool in server.ask("tools/list")["result"]["tools"]}
+
+
+def check_offers(both):
+    """Every tool of npm's but the deprecated one is there, with its arguments and hints."""
+    npms, own = (offers(server) for server in both.servers)
+    bad = [name for name, (needed, taken, hints) in npms.items()
+           if name != "read_file" and not (name in own and own[name][0] == needed and taken <= own[name][1] and own[name][2] == hints)]
+    for name in bad:
+        print(f"# {name}: npm's {npms[name]}, berth's {own.get(name)}")
+    print("not ok" if bad else "ok", "the tools of npm's server, with their arguments and hints")
+    return bool(bad)
 
 
 def main():
-    if not shutil.which("node") or not shutil.which("npm"):
-        print("there is no node or no npm here")
+    if not shutil.which("node"):
+        print("npm is not installed here: there is no node")
         return 77
-    program, why = install()
-    if not program:
-        print(f"@modelcontextprotocol/server-filesystem: {why}")
+    place, why = install(f"server-filesystem-{VERSION}", f"@modelcontextprotocol/server-filesystem@{VERSION}")
+    if why:
+        print(why)
         return 77
+    program = os.path.join(place, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
     os.umask(0o022)
     roots = [os.path.join(os.path.realpath(TMPDIR), name) for name in ("npm_tree", "own_tree")]
     for root in roots:
@@ -345,7 +415,7 @@ def main():
         file.write(f"agents:\n  one: {{image: 'box:1', workspace: {roots[1]}}}\n")
     both = Both(Server(roots[0], ["node", program, roots[0]]), Server(roots[1], [os.environ["BERTH"], "-c", file.name, "mcp", "--agent", "one"]))
     rng = random.Random(34)
-    cases = list(listed()) + [make(rng) for make in (generated_edit, generated_read, generated_search) for _ in range(GENERATED)]
+    cases = [*listed(), *listed_more()] + [make(rng) for make in (generated_edit, generated_read, generated_search) for _ in range(GENERATED)]
     bad, as_meant = [], [0] * len(MEANT)
     for case in cases:
         differs = both.differ(case)
@@ -358,13 +428,14 @@ def main():
     for case in bad[:oracle.SHOWN]:
         small = shrink(both, case)
         print(f"# {small}: npm's {both.differ(small)[0]}, berth's {both.differ(small)[1]}"[:1000])
+    wrong = check_offers(both)
     for server in both.servers:
         server.end()
     print("not ok" if bad else "ok", "the file tools do what npm's server does")
     same = [why for (_, why), n in zip(MEANT, as_meant) if not n]
     print(*(f"# no call differs any more: {why}" for why in same), sep="\n", end="\n" if same else "")
     print("not ok" if same else "ok", "what is meant to differ does")
-    return int(bool(bad or same))
+    return int(bool(bad or same or wrong))
 
 
 if __name__ == "__main__":
