@@ -31,6 +31,7 @@ struct asking { /* of one agent */
 	char name[64]; /* of its container */
 	int fd;        /* -1: its end is away */
 	bool seen, closing, looking;
+	bool heard; /* the queue has come */
 	uv_poll_t poll;
 	struct egress_queue q;
 	struct asked_by by[EGRESS_ASKED_MAX]; /* as q.asked */
@@ -151,6 +152,7 @@ static void on_end_tells(uv_poll_t *p, int status, int events)
 	if (r < 0) {
 		leave_end(k);
 	} else {
+		k->heard = true;
 		keep_askers(k, was, nwas);
 		look_for_clients(k);
 	}
@@ -220,7 +222,7 @@ void asking_pulse(struct backend *b)
 {
 	const struct survey_look *s = b->roster ? &b->roster->shown : NULL;
 
-	if (!s || backend_now(b) - b->asked_ns < LOOK_EVERY_NS)
+	if (!s || (!b->once && backend_now(b) - b->asked_ns < LOOK_EVERY_NS))
 		return;
 	b->asked_ns = backend_now(b);
 	for (struct asking *k = b->asking; k; k = k->next)
@@ -239,6 +241,8 @@ void asking_pulse(struct backend *b)
 			k->seen = true;
 	}
 	drop_unseen(b);
+	if (b->once)
+		publish_soon(b);
 }
 
 void asking_stop(struct backend *b)
@@ -301,6 +305,15 @@ static size_t copy_asks(
 	return k->q.n;
 }
 
+/* Every end of the agents that are shown was looked for, and those that are there have told their queues. */
+static bool is_settled(const struct backend *b)
+{
+	for (const struct asking *k = b->asking; k; k = k->next)
+		if (k->fd >= 0 && !k->heard)
+			return false;
+	return b->roster && b->asked_ns > b->roster->shown_ns;
+}
+
 void asking_copy(struct backend *b, struct snapshot *s, struct arena *a)
 {
 	struct agent_ask *asks;
@@ -325,6 +338,7 @@ void asking_copy(struct backend *b, struct snapshot *s, struct arena *a)
 	mem_sort(asks, n, sizeof *asks, compare_asks);
 	s->asks = asks;
 	s->nasks = n;
+	s->agents_done = s->agents_done && (!b->once || is_settled(b));
 }
 
 /* ---- rules and connections of one */

@@ -135,7 +135,8 @@ void publish_jobs(struct backend *b)
 	size_t nwas = b->njobs;
 	bool running = any_running(b);
 
-	if (b->once || (!running && now - b->jobs_ns < JOBS_EVERY_NS))
+	/* Of what is looked at once only agents have to do with jobs: what they ask. */
+	if ((b->once && !b->roster) || (!running && now - b->jobs_ns < JOBS_EVERY_NS))
 		return;
 	b->jobs_ns = now;
 	if (b->attended)

@@ -48,6 +48,7 @@ static void look_done(struct blocking_task *w)
 		backend_notice(b, "%s", r->look.notice);
 	arena_release(&r->shown.mem);
 	r->shown = r->look;
+	r->shown_ns = backend_now(b);
 	r->whole = r->looking_whole;
 	if (b->once && !is_roster_done(r))
 		r->looked_ns = 0;

@@ -34,7 +34,7 @@ struct roster {
 	bool looking, again;
 	bool looking_whole,
 		whole; /* all of its containers were inspected: in the look, in what is published */
-	int64_t looked_ns;
+	int64_t looked_ns, shown_ns; /* shown_ns: when `shown` came */
 	struct blocking_task work;
 	struct survey_look look, shown; /* the worker's while `looking`; what is published */
 	struct deal *deals;

@@ -384,7 +384,7 @@ struct snapshot {
 	struct self_stats self;
 	bool listed; /* the list of containers has been received at least once, from one of the hosts */
 	bool stats_done; /* every running container has rates */
-	bool agents_done; /* agents were looked at, and those that are up compared with their files */
+	bool agents_done; /* agents were looked at, with what they ask, and those that are up compared with their files */
 	size_t ncontainers;
 	const struct container *containers; /* sorted by name, then id, then as the hosts are */
 	size_t nagents;

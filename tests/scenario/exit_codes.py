@@ -120,6 +120,7 @@ TABLE = {
     "net test": (["net", "test", "x", "a.org"], 1, 1, None),
     "net log": (["net", "log", "x"], 1, 1, (["net", "log", "-n", "0", "x"], 2)),
     "net usage": (["net", "usage", "x"], 1, 1, None),
+    "agent list": (["agent", "list"], 3, 0, None),
     "host list": (["host", "list"], 0, 0, None),
     "host forget": (["host", "forget", "x"], 1, 1, (["host", "forget", "x"], 1)),
     "port list": (["port", "list"], 0, 0, (["port", "list", "x"], 1)),
@@ -145,7 +146,7 @@ for verb, words, changes in (
         ["workspace", verb, *name], 0, 4 if changes else 0,
         (["workspace", verb, *[w.format("nowhere") for w in words]], 1) if "{}" in words else None)
 
-groups = {"audit", "journal", "tool", "image", "images", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "host"}
+groups = {"audit", "journal", "tool", "image", "images", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "host", "agent"}
 lines = [line.split() for line in run("help")[1].split("Commands:")[1].split("Options:")[0].splitlines() if re.match("  [a-z]", line)]
 listed = {" ".join(words[:1 + (words[0] in groups)]) for words in lines}
 for name in sorted(listed - set(TABLE)):

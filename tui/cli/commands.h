@@ -42,6 +42,7 @@ cli_run_fn cli_custom;
 cli_run_fn cli_held_list, cli_held_remove, cli_held_prune;
 cli_run_fn cli_net_list, cli_net_decide, cli_net_log, cli_net_usage, cli_net_ask, cli_net_test;
 cli_run_fn cli_host_list, cli_host_forget;
+cli_run_fn cli_agent_list;
 cli_run_fn cli_port_open, cli_port_close, cli_port_list;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import, bench_check;
@@ -183,6 +184,17 @@ static const struct cli_option port_open_options[] = {
 
 static const struct cli_option port_list_options[] = {
 	JSON,
+	{0},
+};
+
+static const struct cli_command agent_verbs[] = {
+	{"list", "", 0, 0, CORE(cli_agent_list), .needs = NEEDS_ENGINE | TAKES_TEAM,
+		.help = "print the agents and why they need attention",
+		.about =
+			"The agents of this user on the engine, and with -c FILE those of the file that are down.  "
+			"ATTENTION is the gravest reason to look at an agent, in the words of the Agents view, and "
+			"SINCE its age.",
+		.options = host_list_options, .schema = "berth.agents/1"},
 	{0},
 };
 
@@ -567,6 +579,7 @@ static const struct cli_command commands[] = {
 		.options = check_options},
 	{"net", "", .help = "network rules and connections of agents without a network",
 		.verbs = net_verbs},
+	{"agent", "", .help = "list the agents", .verbs = agent_verbs},
 	{"host", "", .help = "list the named engines", .verbs = host_verbs},
 	{"port", "", .help = "reach a server inside a container from this machine",
 		.verbs = port_verbs},
