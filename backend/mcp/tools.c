@@ -336,6 +336,11 @@ static const struct arg_def op_audit_args[] = {
 	END,
 };
 
+static const struct arg_def op_benches_args[] = {
+	{"runs", ARG_FLAG, false, "list what was measured, and when", NULL, NULL},
+	END,
+};
+
 static const struct arg_def op_change_args[] = {
 	{"container", ARG_PATH, true, "container name or id", NULL, NULL},
 	{"reason", ARG_TEXT, false, "shown to the person who approves this", NULL, NULL},
@@ -555,10 +560,15 @@ const struct tool tool_table[] = {
 		NULL},
 
 	{"list_hosts", MCP_OPERATOR, HINT_READS | HINT_LONG, OP_NONE, tool_op_hosts, true,
-		MARKED "object", "Show the engine",
-		"Returns name, version and address of the engine." IS_DATA, NULL},
+		MARKED "array", "List hosts",
+		"Returns the engines that berth knows: whether each answers, how fast, its version and how many containers it has." IS_DATA,
+		NULL},
+	{"list_agents", MCP_OPERATOR, HINT_READS | HINT_LONG, OP_NONE, tool_op_agents, true,
+		MARKED "object", "List agents",
+		"Returns the state of each agent, and in attention why a person should look at it, null if there is no reason; complete is false if not all could be looked at." IS_DATA,
+		NULL},
 	{"list_containers", MCP_OPERATOR, HINT_READS | HINT_LONG, OP_NONE, tool_op_containers, true,
-		MARKED "array", "List containers and agents",
+		MARKED "array", "List containers",
 		"Returns state, limits and current statistics." IS_DATA, op_containers_args},
 	{"read_logs", MCP_OPERATOR, HINT_READS | HINT_LONG, OP_NONE, tool_op_logs, true,
 		MARKED "string", "Read a container's log",
@@ -567,8 +577,9 @@ const struct tool tool_table[] = {
 		MARKED "string", "Read the audit log",
 		"One JSON object per line: who, what, on what, result." IS_DATA, op_audit_args},
 	{"list_benches", MCP_OPERATOR, HINT_READS | HINT_LONG, OP_NONE, tool_op_benches, true,
-		MARKED "object", "List benchmarks", "Lists the benchmarks that can be run." IS_DATA,
-		NULL},
+		MARKED "object", "List benchmarks",
+		"Lists the benchmarks that can be run, or the runs of the history." IS_DATA,
+		op_benches_args},
 	{"start_container", MCP_CHANGES, HINT_LONG, OP_NONE, tool_op_start, true, MARKED "string",
 		"Start a container", "A person must approve this." IS_DATA, op_change_args},
 	{"stop_container", MCP_CHANGES, HINT_LONG | HINT_DESTROYS, OP_NONE, tool_op_stop, true,

@@ -1,5 +1,5 @@
 /*
- * tools_operator.c - implements the operator's tools: hosts, containers, logs, audit records, and changes.
+ * tools_operator.c - implements the operator's tools: hosts, agents, containers, logs, audit records, and changes.
  *
  * All of it is a command line of berth's.  What comes back was written by containers, agents and whoever named them: it
  * is answered as `data`, neutralised and said to be just that.  A change is asked in an open console, each by itself;
@@ -98,7 +98,30 @@ static const char *read_container_name(struct call *c, struct err *e)
 	return err_null(err_set(e, ERR_USAGE, "\"container\" must be a name or an id."));
 }
 
-static int tell_of_ps(struct call *c, const char *member, bool all, struct err *e)
+/* What `berth WORD list --json` prints, or a member of it. */
+static int tell_list(
+	struct call *c, const char *word, const char *source, const char *member, struct err *e)
+{
+	struct verb_words w;
+
+	verb_begin(c, &w);
+	verb_word(&w, word);
+	verb_word(&w, "list");
+	verb_word(&w, "--json");
+	return tell_document(c, &w, source, member, e);
+}
+
+int tool_op_hosts(struct call *c, struct err *e)
+{
+	return tell_list(c, "host", "berth host list", "hosts", e);
+}
+
+int tool_op_agents(struct call *c, struct err *e)
+{
+	return tell_list(c, "agent", "berth agent list", NULL, e);
+}
+
+int tool_op_containers(struct call *c, struct err *e)
 {
 	const char *agent = call_text(c, "agent");
 	struct verb_words w;
@@ -106,23 +129,13 @@ static int tell_of_ps(struct call *c, const char *member, bool all, struct err *
 	verb_begin(c, &w);
 	verb_word(&w, "ps");
 	verb_word(&w, "--json");
-	if (all)
+	if (call_flag(c, "all"))
 		verb_word(&w, "--all");
 	if (agent) {
 		verb_word(&w, "-f");
 		verb_word(&w, arena_printf(&c->mem, "agent=%s", agent));
 	}
-	return tell_document(c, &w, "berth ps", member, e);
-}
-
-int tool_op_hosts(struct call *c, struct err *e)
-{
-	return tell_of_ps(c, "engine", false, e);
-}
-
-int tool_op_containers(struct call *c, struct err *e)
-{
-	return tell_of_ps(c, "containers", call_flag(c, "all"), e);
+	return tell_document(c, &w, "berth ps", "containers", e);
 }
 
 int tool_op_logs(struct call *c, struct err *e)
@@ -160,13 +173,16 @@ int tool_op_audit(struct call *c, struct err *e)
 
 int tool_op_benches(struct call *c, struct err *e)
 {
+	bool runs = call_flag(c, "runs");
 	struct verb_words w;
 
 	verb_begin(c, &w);
 	verb_word(&w, "bench");
 	verb_word(&w, "list");
 	verb_word(&w, "--json");
-	return tell_document(c, &w, "berth bench list", NULL, e);
+	if (runs)
+		verb_word(&w, "--runs");
+	return tell_document(c, &w, runs ? "berth bench list --runs" : "berth bench list", NULL, e);
 }
 
 /* -- changes ----------------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ os.chdir(os.environ["TMPDIR"])
 ENGINE = os.environ["BERTH_TEST_ENGINE"]
 os.environ["DOCKER_HOST"] = ENGINE
 NAME = f"op{os.getpid()}"
-READS = ["list_hosts", "list_containers", "read_logs", "list_audit", "list_benches"]
+READS = ["list_hosts", "list_agents", "list_containers", "read_logs", "list_audit", "list_benches"]
 CHANGES = ["start_container", "stop_container", "restart_container", "remove_container"]
 
 
@@ -39,7 +39,9 @@ def _():
         for name in CHANGES + ["read_text_file", "execute_command", "fork"]:
             assert c.ask("tools/call", name=name, arguments={"container": NAME})["error"]["code"] == -32602
         assert c.ask("resources/list")["result"]["resources"] == []
-        assert c.call("list_hosts")["data"]["product"] == "docker"
+        hosts = c.call("list_hosts")
+        assert hosts["untrusted"] and hosts["source"] == "berth host list", hosts
+        assert [(h["state"], h["product"]) for h in hosts["data"]] == [("up", "docker")] and hosts["data"][0]["containers"] >= 1, hosts
         got = c.call("list_containers")
         assert got["untrusted"] and got["source"] == "berth ps", got
         box = [x for x in got["data"] if x["name"] == NAME][0]
@@ -47,6 +49,7 @@ def _():
         got = c.call("read_logs", container=NAME)
         assert got["untrusted"] and got["data"].startswith("one\n") and "\x1b" not in got["data"] and "\u202e" not in got["data"], got
         assert c.call("list_audit")["untrusted"] and c.call("list_benches")["data"]["cases"]
+        assert c.call("list_benches", runs=True)["data"]["schema"] == "berth.bench_runs/1"
         for bad in ("", "-f", "x" * 200):
             c.fails("read_logs", container=bad)
         assert "Ignore" not in c.ask("server/discover")["result"]["instructions"]
@@ -90,6 +93,40 @@ def _():
         p.type("Home", "Y")
         p.see("Nothing is asked here")
         assert state() == "running"
+
+
+@case("agents, and why they need attention, in the console's words")
+def _():
+    with open("team.yaml", "w", encoding="utf-8") as f:
+        f.write(f"agents:\n  {NAME}a: {{image: 'box:1', workspace: {os.getcwd()}/ws}}\n")
+    os.chmod(f.name, 0o644)
+    os.mkdir("ws")
+    os.chown("ws", 1000, 1000)
+    subprocess.run([BERTH, "up", "team.yaml"], check=True, stdout=subprocess.DEVNULL)
+    with Client(None, "--operator") as c:
+        def row():
+            got = c.call("list_agents")
+            assert got["untrusted"] and got["source"] == "berth agent list", got
+            return [a for a in got["data"]["agents"] if a["id"] == f"{NAME}a"][0]
+
+        got = row()
+        assert got["state"] == "up" and got["attention"] is None, got
+        subprocess.run([BERTH, "exec", f"{NAME}a", "--", "sh", "-c", "exit 3"], check=False)
+        got = row()
+        assert got["attention"] == "last command: exit 3" and got["attention_since"], got
+        # What it asks a person for goes first.
+        with Person(BERTH) as p, Client("team.yaml") as agent:
+            n = agent.begin("tools/call", name="expose_port", arguments={"port": 80})
+            p.see(f"{NAME}a asks")
+            got = row()
+            assert got["attention"] == "1 waits for an approval", got
+            agent.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": n}})
+        docker("kill", f"berth-{NAME}a")
+        until = time.monotonic() + PATIENCE
+        while row()["state"] != "stopped":
+            assert time.monotonic() < until
+        assert row()["attention"] == "stopped, exit 137", row()
+    subprocess.run([BERTH, "down", "team.yaml"], check=True, stdout=subprocess.DEVNULL)
 
 
 @case("what does not go together")

@@ -15,6 +15,11 @@ import schema  # noqa: E402
 BERTH = os.environ["BERTH"]
 PATIENCE = 60
 CASES = []
+# What no argument should be, for those that send it as every one.
+ODD = ["", "\0", "\ud800", "a\0b", "../out/secret", "link/secret", "direct", "self", "/", "/proc/self/environ", "x" * 5000, "a/" * 2500,
+       "--help", "%s%n", "(", "[", "\\", "\r\n\x1b[2J", 0, -1, 1.5, 1e308, -2 ** 63, 2 ** 63, True, None, [], {}, [[]], [None], ["link/secret"],
+       ["../out"], [{}], {"A": "b"}, {"": "x"}, {"A=B": "x"}, [{"path": "link/x", "content": "y"}], [{"oldText": "", "newText": "\0"}],
+       json.loads("[" * 60 + "]" * 60)]
 
 
 def case(name):

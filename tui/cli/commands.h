@@ -432,7 +432,7 @@ static const struct cli_command config_verbs[] = {
 static const struct cli_option mcp_options[] = {
 	{0, "agent", "ID", "agent to serve (default: the only agent of the file)"},
 	{0, "operator", NULL,
-		"for your own assistant: hosts, containers, logs, the audit log; read-only"},
+		"for your own assistant: hosts, agents, logs, the audit log; read-only"},
 	{0, "allow-changes", NULL,
 		"with --operator: it may request changes, each confirmed in a console"},
 	{0, "tools", "GROUP,...", "only these groups: files, commands, tools, workspace"},
