@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -28,41 +27,14 @@
 
 /* -- lines ----------------------------------------------------------------------------------------- */
 
-struct line_reader {
-	struct str held; /* the beginning of a line */
-	bool skips;      /* it was too long: up to its end nothing counts */
-};
-
-static void take_message_line(struct server *s, struct line_reader *l)
+static void take_message_line(void *ctx, const char *text, size_t n)
 {
-	size_t blank = strspn(l->held.s, " \t\r");
+	struct server *s = ctx;
 
-	if (l->skips)
+	if (text)
+		session_message(s, text, n);
+	else
 		message_fail(s, NULL, -32600, "A message is longer than 64 MiB.");
-	else if (blank < l->held.len)
-		session_message(s, l->held.s, l->held.len);
-	l->skips = false;
-	str_clear(&l->held);
-	/* What one large message took is not kept. */
-	if (l->held.cap > ((size_t)1 << 20))
-		str_release(&l->held);
-}
-
-static void split_messages(struct server *s, struct line_reader *l, const char *bytes, size_t n)
-{
-	while (n) {
-		const char *end = memchr(bytes, '\n', n);
-		size_t part = end ? (size_t)(end - bytes) : n;
-
-		l->skips |= l->held.len + part > MCP_LINE_MAX;
-		if (!l->skips)
-			str_add(&l->held, bytes, part);
-		if (!end)
-			return;
-		take_message_line(s, l);
-		bytes += part + 1;
-		n -= part + 1;
-	}
 }
 
 /* false: the client has closed its end, has gone away, or somebody wants an end. */
@@ -80,7 +52,8 @@ static bool wait_for_bytes(const struct server *s)
 /* true: by the end of what there was to read. */
 static bool read_messages(struct server *s)
 {
-	struct line_reader l = {.held = STR_INIT};
+	struct client_lines l = {
+		.most = MCP_LINE_MAX, .take = take_message_line, .ctx = s, .held = STR_INIT};
 	char *buf = xmalloc(CHUNK);
 	bool ended = false;
 
@@ -88,12 +61,12 @@ static bool read_messages(struct server *s)
 		ssize_t n = read(s->o->in, buf, CHUNK);
 
 		if (n > 0)
-			split_messages(s, &l, buf, (size_t)n);
+			client_lines_split(&l, buf, (size_t)n);
 		ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 	}
-	if (ended && l.held.len)
-		take_message_line(s, &l);
-	str_release(&l.held);
+	if (ended)
+		client_lines_end(&l);
+	client_lines_release(&l);
 	free(buf);
 	return ended;
 }

@@ -1,7 +1,7 @@
 /*
  * server.h - the state of the server: calls in progress and the output.
  *
- * Files, each of which calls only those behind it: server.c reads lines and ends in order, session.c is the protocol,
+ * Files, each of which calls only those behind it: server.c reads lines (client_lines.c) and ends in order, session.c is the protocol,
  * calls.c the threads, budget.c
  * their memory, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
  * tools_*.c and commands.c the tools, verbs.c command lines of berth; tool_call.c what they may use, arguments.c what
@@ -67,6 +67,21 @@ struct server {
 /* server.c: all of mcp_serve but the messages; server_end waits for the calls. */
 int server_begin(struct server *s, const struct mcp_options *o, struct err *e);
 void server_end(struct server *s);
+
+/* client_lines.c: the messages of a client, one a line, however its bytes arrive.  Lines of blanks are none. */
+struct client_lines {
+	size_t most; /* bytes of a message */
+	/* A message, ended by a NUL that does not count; NULL: it was longer, and is skipped. */
+	void (*take)(void *ctx, const char *text, size_t n);
+	void *ctx;
+	/* the reader's own: */
+	struct str held; /* the beginning of a line: STR_INIT */
+	bool skips;      /* it was too long: up to its end nothing counts */
+};
+void client_lines_split(struct client_lines *l, const char *bytes, size_t n);
+void client_lines_end(
+	struct client_lines *l); /* of all bytes: the last message may have no newline */
+void client_lines_release(struct client_lines *l);
 
 /* messages.c: what is said.  The line's bytes, with its newline.  Any thread. */
 void message_line(struct server *s, const struct str *line);

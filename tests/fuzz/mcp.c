@@ -1,5 +1,6 @@
 /*
- * mcp.c - fuzz target: lines of any bytes as the messages of one session; calls run beside each other, and all end.
+ * mcp.c - fuzz target: any bytes in pieces of any size, as the messages of one session; calls run beside each other, and
+ * all end.
  *
  * The server is the real one, on a directory of its own, and lives for many inputs; every RENEW it begins anew.
  * Commands do not run: what stands for them here prints, waits, and ends when it is cancelled.
@@ -149,24 +150,76 @@ static void begin_server(void)
 	server.session = server.batches = false;
 }
 
+/* The bytes that are fed, from the next line on: what each message has to be. */
+struct fed {
+	const char *at, *end;
+	size_t most;
+};
+
+static bool is_blank(const char *s, size_t n)
+{
+	while (n && strchr(" \t\r", *s) && *s) {
+		s++;
+		n--;
+	}
+	return !n;
+}
+
+static void take_line(void *ctx, const char *text, size_t n)
+{
+	struct fed *f = ctx;
+	const char *line, *nl;
+	size_t len;
+
+	do {
+		if (f->at >= f->end)
+			abort();
+		line = f->at;
+		nl = memchr(line, '\n', (size_t)(f->end - line));
+		len = (size_t)((nl ? nl : f->end) - line);
+		f->at = line + len + 1;
+	} while (len <= f->most && is_blank(line, len));
+	if (text ? n != len || memcmp(text, line, n) != 0 || text[n] : len <= f->most)
+		abort();
+	if (text)
+		session_message(&server, text, n);
+	else
+		message_fail(&server, NULL, -32600, "too long");
+}
+
+/* In pieces that the input's length and bytes choose; what is left is a tail of blanks. */
+static void feed(const char *data, size_t size)
+{
+	struct fed fed = {data, data + size, size % 5 ? MCP_LINE_MAX : 16 + size % 64};
+	struct client_lines lines = {
+		.most = fed.most, .take = take_line, .ctx = &fed, .held = STR_INIT};
+	size_t at = 0, n;
+
+	for (unsigned mix = (unsigned)size; at < size; at += n) {
+		mix = mix * 31 + (unsigned char)data[at];
+		n = 1 + mix % (mix & 64 ? 7 : 300);
+		n = n < size - at ? n : size - at;
+		client_lines_split(&lines, data + at, n);
+	}
+	client_lines_end(&lines);
+	client_lines_release(&lines);
+	while (fed.at < fed.end) {
+		const char *nl = memchr(fed.at, '\n', (size_t)(fed.end - fed.at));
+		const char *stop = nl ? nl : fed.end;
+
+		if (!is_blank(fed.at, (size_t)(stop - fed.at)))
+			abort();
+		fed.at = stop + 1;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *at = (const char *)data, *end = at + size;
 	size_t ended;
 	int tries = 0;
 
 	begin_server();
-	while (at < end) {
-		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t n = (size_t)((nl ? nl : end) - at);
-		AUTO_FREE char *line = xmalloc(n + 1);
-
-		memcpy(line, at, n);
-		line[n] = '\0';
-		if (n)
-			session_message(&server, line, n);
-		at += n + (nl != NULL);
-	}
+	feed((const char *)data, size);
 	/* None hangs: what does not end by itself does once it is cancelled. */
 	while (!calls_idle(&server, &ended)) {
 		calls_cancel(&server, NULL);
