@@ -104,6 +104,7 @@ static void put_task_time(struct jsonw *j, const char *key, int64_t ms)
 	jsonw_text(j, key, format_stamp(text, ms));
 }
 
+/* Neither input_required, for a person decides and not the client, nor failed: see TASKS in berth-mcp(1). */
 static const char *task_status(const struct mcp_task *k)
 {
 	return !k->result ? "working" : k->cancelled ? "cancelled" : "completed";
