@@ -107,6 +107,8 @@ def steps(agent):
         ("fork", {"count": 1}, f"{agent}-1"),
         ("limits", {}, '"memory_bytes"'),
         ("network_log", {}, "!network is none"),
+        ("request_egress", {"host": "a.test", "reason": "a test"}, "!no person decides"),
+        ("expose_port", {"port": 80}, "!does not list 80"),
         ("put_result", {"result": "r", "text": "done"}, '"name":"r"'),
         ("get_results", {}, "done"),
         ("list_shared", {}, '"version":"start"'),
@@ -140,7 +142,8 @@ def drive(era, agent):
     got = json.loads(got.stdout)
     judge(era, got["tools"], plan, got["results"])
     left = {t["name"] for t in got["tools"]} - {name for name, _, _ in plan}
-    print(f"# {era}: {got['version']}, {len(got['tools'])} tools, not called here: {sorted(left)}")
+    print(f"# {era}: {got['version']}, {len(got['tools'])} tools")
+    assert not left, left
     assert [r["uri"] for r in got["resources"]] == [f"berth://agent/{agent}/{n}" for n in ("journal", "limits", "network", "workspace")]
     return got
 
