@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -130,9 +131,11 @@ def made(name, agent="", role="agent", session="5e55", engine="FAKE:ENGN:0001/19
     state = os.path.join(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"), "berth")
     os.makedirs(state, mode=0o700, exist_ok=True)
     path = os.path.join(state, "owner.key")
-    if not os.path.exists(path):
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
+    if not os.path.exists(path):  # whole at once: several cases run beside each other
+        new = f"{path}.{threading.get_ident()}"
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as f:
             f.write(bytes(range(32)))
+        os.replace(new, path)
     with open(path, "rb") as f:
         text = b"".join(word.encode() + b"\0" for word in (engine, name, session))
         proof = hmac.new(f.read(), text, "sha256").hexdigest()
