@@ -18,10 +18,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -573,24 +573,39 @@ static size_t take_share(struct restoring *r, size_t *to)
 	return from;
 }
 
-static void restore_entries(void *ctx, unsigned worker, struct crew *c)
+/* Trees that are changed at once. */
+struct changing {
+	struct restoring *all;
+	size_t n;
+	int (*step)(struct restoring *r, struct err *e);
+	_Atomic size_t next; /* whose turn of that it is */
+};
+
+static void restore_shares(struct restoring *r, struct pack_hands *h)
 {
-	struct restoring *r = ctx;
 	struct below_place place = BELOW_NO_PLACE;
 	struct err e = ERR_INIT;
-	struct pack_hands h;
 	size_t from, to;
 
-	(void)worker;
-	(void)c;
-	hands_init(&h);
 	while (!atomic_load(&r->failed) && (from = take_share(r, &to)) < to)
 		for (; from < to; from++)
-			if (restore_entry(r, &h, &place, r->order[from], &e) < 0) {
+			if (restore_entry(r, h, &place, r->order[from], &e) < 0) {
 				fail_restore(r, &e);
 				break;
 			}
 	below_leave(&place);
+}
+
+static void restore_entries(void *ctx, unsigned worker, struct crew *c)
+{
+	struct changing *g = ctx;
+	struct pack_hands h;
+
+	(void)worker;
+	(void)c;
+	hands_init(&h);
+	for (size_t i = 0; i < g->n; i++)
+		restore_shares(&g->all[i], &h);
 	hands_release(&h);
 }
 
@@ -678,198 +693,156 @@ static void note_dirty(struct restoring *r)
 	}
 }
 
-static int change_tree(struct restoring *r, struct err *e)
+static int begin_changes(struct restoring *r, struct err *e)
 {
 	note_dirty(r);
 	choose_order(r);
-	if (remove_surplus(r, e) < 0 || make_dirs(r, e) < 0)
-		return -1;
-	crew_run(r->how->pool, r->how->get ? 1 : pool_processors(), restore_entries, r);
-	if (atomic_load(&r->failed))
-		return err_copy(e, &r->err);
+	return remove_surplus(r, e) < 0 ? -1 : make_dirs(r, e);
+}
+
+static int end_changes(struct restoring *r, struct err *e)
+{
 	return link_names(r, e) < 0 ? -1 : dress_dirs(r, e);
+}
+
+static void take_steps(void *ctx, unsigned worker, struct crew *c)
+{
+	struct changing *g = ctx;
+	struct err e = ERR_INIT;
+	size_t i;
+
+	(void)worker;
+	(void)c;
+	while ((i = atomic_fetch_add(&g->next, 1)) < g->n)
+		if (!atomic_load(&g->all[i].failed) && g->step(&g->all[i], &e) < 0)
+			fail_restore(&g->all[i], &e);
+}
+
+/* In a tree it is done by one thread. */
+static void step_each(
+	struct changing *g, struct pool *pool, int (*step)(struct restoring *r, struct err *e))
+{
+	unsigned width = pool_processors();
+
+	g->step = step;
+	atomic_store(&g->next, 0);
+	crew_run(pool, width < g->n ? width : (unsigned)g->n, take_steps, g);
+}
+
+static int check_restore(struct restoring *r, struct err *e)
+{
+	const struct restore *how = r->how;
+
+	match_trees(r);
+	if (check_closed(r, e) || check_owners(r, e))
+		return -1;
+	if (how->store && !how->sound && store_check(how->store, r->to, r->need, e) < 0)
+		return -1;
+	return how->begin ? how->begin(how->store, r->to->head.name, e) : 0;
+}
+
+static void init_restoring(
+	struct restoring *r, const struct restore *how, const struct packs *packs)
+{
+	const struct manifest *live = how->live, *to = how->to;
+
+	*r = (struct restoring){.how = how,
+		.root = how->root,
+		.live = live,
+		.to = to,
+		.packs = packs,
+		.me = geteuid(),
+		.group = getegid()};
+	r->match = xreallocarray(NULL, to->n, sizeof *r->match);
+	r->kept = xcalloc(live->n, sizeof *r->kept);
+	r->left = xcalloc(to->n, sizeof *r->left);
+	r->need = xcalloc(to->n, sizeof *r->need);
+	r->dirty = xcalloc(to->n, sizeof *r->dirty);
+	r->made = xcalloc(to->n, sizeof *r->made);
+	r->replaced = xcalloc(live->n, sizeof *r->replaced);
+	pthread_mutex_init(&r->lock, NULL);
+}
+
+static void release_restoring(struct restoring *r)
+{
+	pthread_mutex_destroy(&r->lock);
+	free(r->match);
+	free(r->kept);
+	free(r->left);
+	free(r->need);
+	free(r->dirty);
+	free(r->made);
+	free(r->replaced);
+	free(r->order);
+}
+
+/* Whether what the first of them write might leave no room for the last. */
+static bool is_tight(const struct changing *g)
+{
+	const struct manifest *to = g->all->to;
+	struct statvfs st;
+
+	return fstatvfs(g->all->root, &st) < 0 ||
+		(uint64_t)st.f_bavail / (2 * g->n) < to->head.bytes / st.f_frsize + to->n ||
+		(st.f_files && st.f_favail / g->n < to->n);
+}
+
+/* Where there may not be room for all, one after the other: the first have it. */
+static void restore_contents(struct changing *g, const struct restore *how)
+{
+	unsigned width = how->get ? 1 : pool_processors();
+	struct changing one = {.n = 1};
+
+	if (g->n == 1 || !is_tight(g)) {
+		crew_run(how->pool, width, restore_entries, g);
+		return;
+	}
+	for (size_t i = 0; i < g->n; i++) {
+		one.all = &g->all[i];
+		crew_run(how->pool, width, restore_entries, &one);
+	}
+}
+
+void restore_trees(const struct restore *how, size_t n, struct restore_result *ret)
+{
+	struct changing g = {.all = xcalloc(n, sizeof *g.all), .n = n};
+	struct packs packs = {0};
+	struct err e;
+
+	if (how->store)
+		packs_init(&packs, how->store, how->to);
+	for (size_t i = 0; i < n; i++) {
+		e = (struct err)ERR_INIT;
+		init_restoring(&g.all[i], &how[i], &packs);
+		if (check_restore(&g.all[i], &e) < 0)
+			fail_restore(&g.all[i], &e);
+	}
+	step_each(&g, how->pool, begin_changes);
+	restore_contents(&g, how);
+	step_each(&g, how->pool, end_changes);
+	for (size_t i = 0; i < n; i++) {
+		struct restoring *r = &g.all[i];
+
+		ret[i] = (struct restore_result){.failed = r->failed,
+			.err = r->err,
+			.done = {.written = r->written,
+				.removed = r->removed,
+				.mended = r->mended,
+				.left = r->unseen,
+				.bytes = r->bytes}};
+		release_restoring(r);
+	}
+	if (how->store)
+		packs_release(&packs);
+	free(g.all);
 }
 
 int restore_tree(const struct restore *how, struct checkpoint_restored *ret, struct err *e)
 {
-	const struct manifest *live = how->live, *to = how->to;
-	struct restoring r = {.how = how,
-		.root = how->root,
-		.live = live,
-		.to = to,
-		.me = geteuid(),
-		.group = getegid()};
-	struct packs packs = {0};
-	int rc;
+	struct restore_result result;
 
-	r.match = xreallocarray(NULL, to->n, sizeof *r.match);
-	r.kept = xcalloc(live->n, sizeof *r.kept);
-	r.left = xcalloc(to->n, sizeof *r.left);
-	r.need = xcalloc(to->n, sizeof *r.need);
-	r.dirty = xcalloc(to->n, sizeof *r.dirty);
-	r.made = xcalloc(to->n, sizeof *r.made);
-	r.replaced = xcalloc(live->n, sizeof *r.replaced);
-	pthread_mutex_init(&r.lock, NULL);
-	if (how->store)
-		packs_init(&packs, how->store, to);
-	r.packs = &packs;
-	match_trees(&r);
-	rc = check_closed(&r, e) || check_owners(&r, e) ? -1 : 0;
-	if (rc == 0 && how->store && !how->sound)
-		rc = store_check(how->store, to, r.need, e);
-	if (rc == 0 && how->begin)
-		rc = how->begin(how->store, to->head.name, e);
-	if (rc == 0)
-		rc = change_tree(&r, e);
+	restore_trees(how, 1, &result);
 	if (ret)
-		*ret = (struct checkpoint_restored){.written = r.written,
-			.removed = r.removed,
-			.mended = r.mended,
-			.left = r.unseen,
-			.bytes = r.bytes};
-	if (how->store)
-		packs_release(&packs);
-	pthread_mutex_destroy(&r.lock);
-	free(r.match);
-	free(r.kept);
-	free(r.left);
-	free(r.need);
-	free(r.dirty);
-	free(r.made);
-	free(r.replaced);
-	free(r.order);
-	return rc;
-}
-
-/* --- by name --- */
-
-static int note_restore(struct checkpoint_store *s, const char *name, struct err *e)
-{
-	AUTO_CLOSE int fd = openat(s->fd, RESTORING ".new",
-		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	size_t n = strlen(name);
-
-	if (fd < 0 || write(fd, name, n) != (ssize_t)n || fsync(fd) < 0 ||
-		renameat(s->fd, RESTORING ".new", s->fd, RESTORING) < 0 || fsync(s->fd) < 0)
-		return err_sys(e, errno, "cannot note that %s is being restored", name);
-	s->noted = true;
-	return 0;
-}
-
-bool checkpoint_pending(struct checkpoint_store *s, char name[CHECKPOINT_NAME_MAX + 1])
-{
-	AUTO_CLOSE int fd = openat(s->fd, RESTORING, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, name, CHECKPOINT_NAME_MAX);
-
-	name[n > 0 ? n : 0] = '\0';
-	return n > 0 && store_check_name(name, NULL) == 0;
-}
-
-/* What was begun and does not go on (the disk, or a quota, is full) leaves all as it was: what came goes first, so there
- * is room for what was there. */
-static int undo_restore(struct checkpoint_store *s, int root, const struct manifest *was,
-	const struct checkpoint_options *o, struct err *e)
-{
-	struct manifest now;
-	struct err why = ERR_INIT;
-	int rc;
-
-	manifest_init(&now);
-	rc = store_survey(s, root, o, &now, &why);
-	if (rc == 0) {
-		manifest_index(&now);
-		rc = restore_tree(
-			&(struct restore){
-				.store = s, .pool = s->pool, .root = root, .live = &now, .to = was},
-			NULL, &why);
-	}
-	manifest_release(&now);
-	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) == 0)
-		return err_wrap(e, "everything is as it was before");
-	return err_wrap(
-		e, "the restore is incomplete; the previous state is in %.200s", was->head.name);
-}
-
-int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, const char *undo,
-	const struct checkpoint_options *o, struct checkpoint_restored *ret, struct err *e)
-{
-	struct checkpoint_options synced = o ? *o : (struct checkpoint_options){0};
-	struct checkpoint_info made;
-	struct manifest to, live;
-	int rc;
-
-	if (store_lock(s, e) < 0)
-		return -1;
-	s->noted = false;
-	manifest_init(&to);
-	manifest_init(&live);
-	synced.sync = true; /* what is about to be taken away must be safe */
-	rc = store_load(s, name, &to, e);
-	if (rc == 0 && undo) {
-		rc = checkpoint_make(s, root, undo, &synced, &made, e);
-		if (rc == 0 && synced.allow && synced.allow(synced.ctx, &made, e) < 0) {
-			checkpoint_drop(s, undo, NULL, NULL);
-			rc = -1;
-		}
-		if (rc == 0)
-			rc = store_load(s, undo, &live, e);
-	} else if (rc == 0) {
-		rc = store_survey(s, root, o, &live, e);
-	}
-	if (rc == 0) {
-		manifest_index(&live);
-		rc = restore_tree(&(struct restore){.store = s,
-					  .pool = s->pool,
-					  .root = root,
-					  .live = &live,
-					  .to = &to,
-					  .begin = note_restore},
-			ret, e);
-		if (rc < 0 && undo && s->noted)
-			undo_restore(s, root, &live, o, e);
-	}
-	if (rc == 0 && unlinkat(s->fd, RESTORING, 0) < 0)
-		rc = err_sys(e, errno, "cannot note that %s is restored", name);
-	store_unlock(s);
-	manifest_release(&live);
-	manifest_release(&to);
-	return rc;
-}
-
-int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
-	struct checkpoint_restored *ret, struct err *e)
-{
-	struct manifest to, live;
-	struct capture how = {.root = root, .pool = s->pool};
-	int rc;
-
-	if (store_lock(s, e) < 0)
-		return -1;
-	manifest_init(&to);
-	manifest_init(&live);
-	rc = store_load(s, name, &to, e);
-	if (rc == 0)
-		rc = capture_tree(&how, &live, e);
-	/* Of many forks the first looks whether all is sound. */
-	if (rc == 0 && (s->sound != to.head.serial || s->sound_ns != to.head.begun_ns))
-		rc = store_check(s, &to, NULL, e);
-	if (rc == 0 && live.n != 1)
-		rc = err_set(e, ERR_CONFLICT,
-			"the directory for a fork of %s is not empty: use a new one", name);
-	if (rc == 0) {
-		manifest_index(&live);
-		rc = restore_tree(&(struct restore){.store = s,
-					  .pool = s->pool,
-					  .root = root,
-					  .live = &live,
-					  .to = &to,
-					  .sound = true},
-			ret, e);
-		s->sound = rc == 0 ? to.head.serial : 0;
-		s->sound_ns = to.head.begun_ns;
-	}
-	store_unlock(s);
-	manifest_release(&live);
-	manifest_release(&to);
-	return rc;
+		*ret = result.done;
+	return result.failed ? err_copy(e, &result.err) : 0;
 }

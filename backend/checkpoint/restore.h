@@ -1,4 +1,4 @@
-/* restore.h - makes a live tree equal to a manifest by changing only what differs. */
+/* restore.h - makes live trees equal to a manifest by changing only what differs. */
 #ifndef CHECKPOINT_RESTORE_H
 #define CHECKPOINT_RESTORE_H
 
@@ -18,5 +18,14 @@ struct restore {
 	void *ctx;
 };
 int restore_tree(const struct restore *how, struct checkpoint_restored *ret, struct err *e);
+
+struct restore_result {
+	bool failed;
+	struct err err; /* of what failed */
+	struct checkpoint_restored done;
+};
+/* Several at once that have all but `root` and `live` in common, without `get`; what fails in one does not stop the
+ * others. */
+void restore_trees(const struct restore *how, size_t n, struct restore_result *ret);
 
 #endif

@@ -140,26 +140,20 @@ static int write_start(struct checkpoint_store *s, const struct manifest *m, str
 	return 0;
 }
 
-int checkpoint_begin(struct checkpoint_store *s, int root, struct checkpoint_store *from,
-	const char *name, struct err *e)
+int store_begin(struct checkpoint_store *s, int root, const struct manifest *m, struct err *e)
 {
-	struct manifest m;
+	struct manifest own = *m;
 	struct stat st;
 	int rc;
 
-	manifest_init(&m);
-	rc = store_load(from, name, &m, e);
-	if (rc == 0 && fstat(root, &st) < 0)
-		rc = err_sys(e, errno, "cannot look at the fork of %.64s", name);
-	if (rc == 0)
-		rc = store_lock(s, e);
-	if (rc == 0) {
-		m.head.root_ino = st.st_ino;
-		m.head.root_dev = st.st_dev;
-		rc = write_start(s, &m, e);
-		store_unlock(s);
-	}
-	manifest_release(&m);
+	if (fstat(root, &st) < 0)
+		return err_sys(e, errno, "cannot look at the fork of %.64s", m->head.name);
+	if (store_lock(s, e) < 0)
+		return -1;
+	own.head.root_ino = st.st_ino;
+	own.head.root_dev = st.st_dev;
+	rc = write_start(s, &own, e);
+	store_unlock(s);
 	return rc;
 }
 

@@ -22,4 +22,7 @@ struct checkpoint_tree {
 	uint64_t *fetched;
 };
 
+/* Notes that the tree `root`, whose checkpoints s holds, begins as m, which it does not need any more then. */
+int store_begin(struct checkpoint_store *s, int root, const struct manifest *m, struct err *e);
+
 #endif

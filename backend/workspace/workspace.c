@@ -343,26 +343,42 @@ static int rename_context(int dir, const struct workspace_new *n, struct err *e)
 		: 0;
 }
 
-static int build_workspace(
+/* Its directory, empty and hidden. */
+static int begin_workspace(
+	struct workspaces *w, const struct workspace_new *n, const char *hidden, struct err *e)
+{
+	int dir;
+
+	if (mkdirat(w->kind[n->kind], hidden, 0700) < 0)
+		return err_sys(e, errno, "cannot make workspace %s in %.300s", n->name, w->dir);
+	dir = openat(w->kind[n->kind], hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return dir < 0 ? err_sys(e, errno, "cannot open workspace %s in %.300s", n->name, w->dir)
+		       : dir;
+}
+
+static int place_workspace(
 	struct workspaces *w, const struct workspace_new *n, const char *hidden, struct err *e)
 {
 	int kind = w->kind[n->kind];
-	AUTO_CLOSE int dir = -1;
 
-	if (mkdirat(kind, hidden, 0700) < 0)
-		return err_sys(e, errno, "cannot make workspace %s in %.300s", n->name, w->dir);
-	dir = openat(kind, hidden, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0)
-		return err_sys(e, errno, "cannot open workspace %s in %.300s", n->name, w->dir);
-	if (n->fill ? n->fill(n->ctx, dir, e) < 0 ||
-				(!n->as_it_was && rename_context(dir, n, e) < 0)
-		    : fill_workspace(dir, n, e) < 0)
-		return -1;
 	if (renameat2(kind, hidden, kind, n->name, RENAME_NOREPLACE) == 0)
 		return 0;
 	return errno == EEXIST ? err_set(e, ERR_CONFLICT, "the %s %s already exists",
 					 workspace_kind_name(n->kind), n->name)
 			       : err_sys(e, errno, "cannot move workspace %s into place", n->name);
+}
+
+static int build_workspace(
+	struct workspaces *w, const struct workspace_new *n, const char *hidden, struct err *e)
+{
+	AUTO_CLOSE int dir = begin_workspace(w, n, hidden, e);
+
+	if (dir < 0 ||
+		(n->fill ? n->fill(n->ctx, dir, e) < 0 ||
+					(!n->as_it_was && rename_context(dir, n, e) < 0)
+			 : fill_workspace(dir, n, e) < 0))
+		return -1;
+	return place_workspace(w, n, hidden, e);
 }
 
 /* In a file system of its own. */
@@ -415,27 +431,75 @@ static int forget_former(struct workspaces *w, const struct workspace_new *n, st
 	return workspace_forget_holders(w, n->kind, n->name, e);
 }
 
+/* Before it is filled: who fills it writes under its name elsewhere, too. */
+static int check_new(struct workspaces *w, const struct workspace_new *n, struct err *e)
+{
+	if (faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return forget_former(w, n, e);
+	return err_set(
+		e, ERR_CONFLICT, "the %s %s already exists", workspace_kind_name(n->kind), n->name);
+}
+
+/* What cannot be removed now goes at the next opening. */
+static void discard_hidden(struct workspaces *w, enum workspace_kind kind, const char *hidden)
+{
+	if (faccessat(w->kind[kind], hidden, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		workspace_remove_tree(w->kind[kind], hidden, NULL);
+}
+
 int workspace_create(struct workspaces *w, const struct workspace_new *n, struct err *e)
 {
 	char hidden[sizeof UNFINISHED + WORKSPACE_NAME_MAX];
-	struct err ignored = ERR_INIT;
 	int rc;
 
 	if (workspaces_check_name(n->name, e) < 0 || workspaces_lock(w, e) < 0)
 		return -1;
 	snprintf(hidden, sizeof hidden, UNFINISHED "%s", n->name);
-	/* Before it is filled: who fills it writes under its name elsewhere, too. */
-	rc = faccessat(w->kind[n->kind], n->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0
-		? forget_former(w, n, e)
-		: err_set(e, ERR_CONFLICT, "the %s %s already exists", workspace_kind_name(n->kind),
-			  n->name);
+	rc = check_new(w, n, e);
 	if (rc == 0)
 		rc = n->image ? build_in_image(w, n, e) : build_workspace(w, n, hidden, e);
-	/* What cannot be removed now goes at the next opening. */
-	if (rc < 0 && faccessat(w->kind[n->kind], hidden, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		workspace_remove_tree(w->kind[n->kind], hidden, &ignored);
+	if (rc < 0)
+		discard_hidden(w, n->kind, hidden);
 	flock(w->fd, LOCK_UN);
 	return rc;
+}
+
+int workspace_create_together(struct workspaces *w, const struct workspace_new *n,
+	struct workspace_one *all, size_t count, workspace_fill_fn *fill, struct err *e)
+{
+	char hidden[sizeof UNFINISHED + WORKSPACE_NAME_MAX];
+	struct workspace_new one = *n;
+
+	if (workspaces_lock(w, e) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct workspace_one *o = &all[i];
+
+		one.name = o->name;
+		o->dir = -1;
+		o->err = (struct err)ERR_INIT;
+		snprintf(hidden, sizeof hidden, UNFINISHED "%.*s", WORKSPACE_NAME_MAX, o->name);
+		if (workspaces_check_name(o->name, &o->err) == 0 &&
+			check_new(w, &one, &o->err) == 0)
+			o->dir = begin_workspace(w, &one, hidden, &o->err);
+	}
+	fill(n->ctx, all, count);
+	for (size_t i = 0; i < count; i++) {
+		struct workspace_one *o = &all[i];
+
+		one.name = o->name;
+		snprintf(hidden, sizeof hidden, UNFINISHED "%.*s", WORKSPACE_NAME_MAX, o->name);
+		if (o->dir < 0)
+			continue;
+		if (o->err.kind != ERR_NONE ||
+			(!n->as_it_was && rename_context(o->dir, &one, &o->err) < 0) ||
+			place_workspace(w, &one, hidden, &o->err) < 0)
+			discard_hidden(w, n->kind, hidden);
+		close(o->dir);
+		o->dir = -1;
+	}
+	flock(w->fd, LOCK_UN);
+	return 0;
 }
 
 /* --- looking --- */

@@ -118,9 +118,18 @@ int checkpoint_restore(struct checkpoint_store *s, int root, const char *name, c
 /* Whether a restore was cut short; its checkpoint's name is then in `name`. */
 bool checkpoint_pending(struct checkpoint_store *s, char name[CHECKPOINT_NAME_MAX + 1]);
 
-/* The same tree in another directory, which must be empty. */
-int checkpoint_fork(struct checkpoint_store *s, const char *name, int root,
-	struct checkpoint_restored *ret, struct err *e);
+/* The same tree in other directories, which must be empty, at once. */
+struct checkpoint_target {
+	int root;
+	/* Its own checkpoints: there it is noted, before anything is written, with what the tree begins.  Or NULL. */
+	struct checkpoint_store *begins;
+	struct err
+		err; /* ERR_NONE: it is whole; else why it is not, and what is there is to be removed */
+	struct checkpoint_restored done;
+};
+/* -1: none of them was begun. */
+int checkpoint_fork(struct checkpoint_store *s, const char *name, struct checkpoint_target *t,
+	size_t n, struct err *e);
 
 /*
  * A tree as one file: a tar (pax) compressed with zstd, which any tar reads, and behind it, in a frame that they
@@ -175,7 +184,7 @@ struct checkpoint_tree *checkpoint_tree_of(
 /* Contents are hashed, but those for which the newest checkpoint in s vouches. */
 struct checkpoint_tree *checkpoint_tree_now(
 	struct checkpoint_store *s, int root, const struct checkpoint_options *o, struct err *e);
-/* What checkpoint_begin noted of the tree `root`: names and hashes, no contents.  ERR_NOT_FOUND: it began
+/* What checkpoint_fork noted of the tree `root`: names and hashes, no contents.  ERR_NOT_FOUND: it began
  * with nothing. */
 struct checkpoint_tree *checkpoint_tree_start(struct checkpoint_store *s, int root, struct err *e);
 /* The same of the tree that t was read from, an archive of it by now. */
@@ -185,10 +194,6 @@ struct checkpoint_tree *checkpoint_tree_start_of(
 struct checkpoint_tree *checkpoint_tree_empty(void);
 void checkpoint_tree_free(struct checkpoint_tree *t); /* NULL is fine */
 
-/* Notes that the tree `root`, whose checkpoints s holds, began as checkpoint `name` of `from`.  It does not
- * need that one any more. */
-int checkpoint_begin(struct checkpoint_store *s, int root, struct checkpoint_store *from,
-	const char *name, struct err *e);
 /* The checkpoint that t is, or began as: its name, and whether it is the same one. */
 const char *checkpoint_tree_name(const struct checkpoint_tree *t);
 bool checkpoint_tree_same(const struct checkpoint_tree *a, const struct checkpoint_tree *b);

@@ -64,6 +64,18 @@ struct workspace_new {
 };
 int workspace_create(struct workspaces *w, const struct workspace_new *n, struct err *e);
 
+/* Several that are filled at once and are in all else as n says, whose name, fill and image take no part.  Each is
+ * there as a whole, or `err` says why it is not: ERR_CONFLICT, for one, where there is one of its name. */
+struct workspace_one {
+	const char *name;
+	int dir; /* while it is filled; -1: it was not begun, and is none of fill's business */
+	struct err err;
+};
+typedef void workspace_fill_fn(void *ctx, struct workspace_one *all, size_t count);
+/* -1: nothing was tried. */
+int workspace_create_together(struct workspaces *w, const struct workspace_new *n,
+	struct workspace_one *all, size_t count, workspace_fill_fn *fill, struct err *e);
+
 struct workspace_info {
 	enum workspace_kind kind;
 	char name[WORKSPACE_NAME_MAX + 1];

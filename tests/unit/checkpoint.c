@@ -266,6 +266,16 @@ static void test_far_times(void **state)
 	}
 }
 
+static int fork_into(const char *name, int fd)
+{
+	struct checkpoint_target t = {.root = fd};
+	int rc = checkpoint_fork(store, name, &t, 1, &e);
+
+	if (rc == 0 && t.err.kind != ERR_NONE)
+		rc = err_copy(&e, &t.err);
+	return rc;
+}
+
 /* Names of one link in directories that several threads list: reading it changes its time of access, also for who looks
  * at another of its names. */
 static void test_linked_links(void **state)
@@ -298,7 +308,7 @@ static void test_linked_links(void **state)
 		snprintf(from, sizeof from, "fork%d", round);
 		tree_mkdirs(from);
 		to = open(tree_path(from), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		assert_int_equal(checkpoint_fork(store, name, to, NULL, &e), 0);
+		assert_int_equal(fork_into(name, to), 0);
 		for (int i = 0; i < LINKS; i++) {
 			snprintf(name, sizeof name, "%d/%d", i % DIRS, i);
 			assert_int_equal(fstatat(to, name, &st, AT_SYMLINK_NOFOLLOW), 0);
@@ -494,12 +504,54 @@ static void test_fork(void **state)
 		snprintf(name, sizeof name, "fork%d", i);
 		tree_mkdirs(name);
 		fd = open(tree_path(name), O_RDONLY | O_DIRECTORY);
-		if (checkpoint_fork(store, "a", fd, NULL, &e) < 0)
+		if (fork_into("a", fd) < 0)
 			fail_msg("%s", e.msg);
 		assert_tree(name, before);
-		assert_int_equal(checkpoint_fork(store, "a", fd, NULL, &e), -1);
+		assert_int_equal(fork_into("a", fd), -1);
 		assert_int_equal(e.kind, ERR_CONFLICT);
 		close(fd);
+	}
+}
+
+/* Many at once: one that cannot be is told, and is no hindrance to the others. */
+static void test_forks_at_once(void **state)
+{
+	enum { FORKS = 7, BAD = 3 };
+	struct checkpoint_target t[FORKS] = {0};
+	AUTO_FREE char *before = NULL;
+	char name[32];
+
+	(void)state;
+	fill_root();
+	before = describe_tree("root");
+	make_point("a");
+	for (int i = 0; i < FORKS; i++) {
+		snprintf(name, sizeof name, "fork%d", i);
+		tree_mkdirs(name);
+		t[i].root = open(tree_path(name), O_RDONLY | O_DIRECTORY);
+		snprintf(name, sizeof name, "own%d", i);
+		t[i].begins = checkpoint_open(tree_path(name), &e);
+		assert_non_null(t[i].begins);
+	}
+	tree_text("fork3/mine", "x");
+	assert_int_equal(checkpoint_fork(store, "none", t, FORKS, &e), -1);
+	assert_int_equal(checkpoint_fork(store, "a", t, FORKS, &e), 0);
+	for (int i = 0; i < FORKS; i++) {
+		struct checkpoint_tree *start = checkpoint_tree_start(t[i].begins, t[i].root, NULL);
+
+		snprintf(name, sizeof name, "fork%d", i);
+		if (i == BAD) {
+			assert_int_equal(t[i].err.kind, ERR_CONFLICT);
+			assert_int_equal(tree_count(tree_path(name)), 1);
+			assert_null(start);
+		} else {
+			assert_int_equal(t[i].err.kind, ERR_NONE);
+			assert_tree(name, before);
+			assert_string_equal(checkpoint_tree_name(start), "a");
+		}
+		checkpoint_tree_free(start);
+		checkpoint_close(t[i].begins);
+		close(t[i].root);
 	}
 }
 
@@ -548,8 +600,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {CASE(test_round_trip), CASE(test_far_times),
 		CASE(test_linked_links), CASE(test_same_stays), CASE(test_outer_links),
 		CASE(test_second_costs_little), CASE(test_mapping_alive), CASE(test_mapping_gone),
-		CASE(test_damaged), CASE(test_drop), CASE(test_fork), CASE(test_deep_tree),
-		CASE(test_names)};
+		CASE(test_damaged), CASE(test_drop), CASE(test_fork), CASE(test_forks_at_once),
+		CASE(test_deep_tree), CASE(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

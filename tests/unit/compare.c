@@ -326,6 +326,7 @@ static void test_start_of_fork(void **state)
 {
 	struct checkpoint_tree *start, *before;
 	struct checkpoint_changes c;
+	struct checkpoint_target t;
 	struct checkpoint_store *own;
 	int fork;
 
@@ -336,8 +337,9 @@ static void test_start_of_fork(void **state)
 	assert_non_null(own);
 	assert_null(checkpoint_tree_start(own, fork, &e));
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
-	assert_int_equal(checkpoint_fork(store, "before", fork, NULL, &e), 0);
-	assert_int_equal(checkpoint_begin(own, fork, store, "before", &e), 0);
+	t = (struct checkpoint_target){.root = fork, .begins = own};
+	assert_int_equal(checkpoint_fork(store, "before", &t, 1, &e), 0);
+	assert_int_equal(t.err.kind, ERR_NONE);
 	before = tree_before();
 	/* The checkpoint itself is not needed any more. */
 	assert_int_equal(checkpoint_drop(store, "before", NULL, &e), 0);

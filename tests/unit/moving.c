@@ -178,12 +178,24 @@ static void end_saving(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+static int fork_into(const char *name, int fd, struct checkpoint_restored *r)
+{
+	struct checkpoint_target t = {.root = fd};
+	int rc = checkpoint_fork(store, name, &t, 1, &e);
+
+	if (rc == 0 && t.err.kind != ERR_NONE)
+		rc = err_copy(&e, &t.err);
+	if (rc == 0 && r)
+		*r = t.done;
+	return rc;
+}
+
 static void fork_point(const char *name)
 {
 	AUTO_CLOSE int fd = (tree_mkdirs(name), open(tree_path(name), O_RDONLY | O_DIRECTORY));
 	char path[64];
 
-	if (checkpoint_fork(store, name, fd, NULL, &e) < 0)
+	if (fork_into(name, fd, NULL) < 0)
 		fail_msg("%s", e.msg);
 	snprintf(path, sizeof path, "%s/a", name);
 	assert_true(tree_exists(path));
@@ -413,7 +425,7 @@ static void work_beside_closed(void)
 
 	NEED(mkdir("fork", 0755) == 0);
 	fork = open("fork", O_RDONLY | O_DIRECTORY);
-	NEED(checkpoint_fork(store, "shut", fork, &r, &e) == 0);
+	NEED(fork_into("shut", fork, &r) == 0);
 	NEED(r.left == COUNT(closed) && access("fork/m0", F_OK) < 0);
 
 	/* Closed now, or when the checkpoint was made: what is there stays. */

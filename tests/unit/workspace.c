@@ -113,6 +113,51 @@ static void test_bad_workspace_names(void **state)
 	}
 }
 
+/* Of several the one that is to fail leaves its file behind. */
+static void fill_together(void *ctx, struct workspace_one *all, size_t count)
+{
+	const char *fails = ctx;
+
+	for (size_t i = 0; i < count; i++) {
+		int fd = all[i].dir < 0 ? -1 : openat(all[i].dir, "f", O_CREAT | O_WRONLY, 0600);
+
+		if (fd >= 0)
+			close(fd);
+		if (strcmp(all[i].name, fails) == 0)
+			err_set(&all[i].err, ERR_FAILED, "this one not");
+	}
+}
+
+static void test_together(void **state)
+{
+	struct workspace_one all[] = {{.name = "a"}, {.name = "old"}, {.name = "../b"},
+		{.name = "fails"}, {.name = "c"}, {.name = "c"}};
+	static const enum err_kind ends[] = {
+		ERR_NONE, ERR_CONFLICT, ERR_USAGE, ERR_FAILED, ERR_NONE, ERR_SYS};
+	char fails[] = "fails", path[64];
+	struct workspace_info *list;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "old"), 0);
+	assert_int_equal(workspace_create_together(w,
+				 &(struct workspace_new){.kind = WORKSPACE_TASK, .ctx = fails}, all,
+				 sizeof all / sizeof *all, fill_together, &e),
+		0);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		snprintf(path, sizeof path, "w/tasks/%s/f", all[i].name);
+		assert_int_equal(all[i].err.kind, ends[i]);
+		assert_int_equal(all[i].dir, -1);
+		assert_int_equal(tree_exists(path), ends[i] == ERR_NONE || i == 5);
+	}
+	assert_true(tree_exists("w/tasks/old/prompt.md"));
+	assert_false(tree_exists("w/tasks/.new.fails"));
+	assert_false(tree_exists("w/tasks/.new.c"));
+	assert_int_equal(workspace_list(w, &list, &n, &e), 0);
+	free(list);
+	assert_int_equal(n, 3);
+}
+
 /* A dead process left half of one, with a link in it: that goes, what it points to stays. */
 static void test_unfinished(void **state)
 {
@@ -412,6 +457,7 @@ int main(void)
 		CASE(test_task),
 		CASE(test_project),
 		CASE(test_conflict),
+		CASE(test_together),
 		CASE(test_bad_workspace_names),
 		CASE(test_unfinished),
 		CASE(test_list),

@@ -7,10 +7,12 @@
 #include <berth/clock.h>
 #include <berth/jsonw.h>
 #include <berth/mem.h>
+#include <berth/str.h>
 
 #include "cli/workspace.h"
 
 #define FORKS_MAX 100
+#define AT_ONCE 10       /* so many are written side by side: each keeps descriptors open */
 #define NUMBER_MAX 10000 /* of the names that are tried */
 
 struct forking {
@@ -18,76 +20,108 @@ struct forking {
 	char point[CHECKPOINT_NAME_MAX + 1]; /* of x, the start of all */
 	unsigned want, made;
 	char name[FORKS_MAX][WORKSPACE_NAME_MAX + 1];
-	const char *next; /* the one that is being made */
 };
 
-/* What it began with is noted before the workspace is there under its name. */
-static int fill_fork(void *ctx, int dir, struct err *e)
+/* What each began with is noted before it is there under its name. */
+static void fill_forks(void *ctx, struct workspace_one *all, size_t count)
 {
 	struct forking *f = ctx;
-	struct checkpoint_store *s = workspace_cli_store(f->x, WORKSPACE_TASK, f->next, e);
-	int rc = s ? 0 : -1;
+	struct checkpoint_target t[AT_ONCE];
+	struct workspace_one *of[AT_ONCE];
+	struct err e = ERR_INIT;
+	size_t n = 0;
+	int rc = 0;
 
-	if (rc == 0)
-		rc = checkpoint_fork(f->x->store, f->point, dir, NULL, e);
-	if (rc == 0)
-		rc = checkpoint_begin(s, dir, f->x->store, f->point, e);
-	checkpoint_close(s);
-	return rc;
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].dir < 0)
+			continue;
+		t[n] = (struct checkpoint_target){.root = all[i].dir};
+		t[n].begins = workspace_cli_store(f->x, WORKSPACE_TASK, all[i].name, &all[i].err);
+		of[n] = &all[i];
+		n += t[n].begins != NULL;
+	}
+	if (n)
+		rc = checkpoint_fork(f->x->store, f->point, t, n, &e);
+	for (size_t i = 0; i < n; i++) {
+		checkpoint_close(t[i].begins);
+		of[i]->err = rc < 0 ? e : t[i].err;
+	}
 }
 
-static int is_taken(const struct forking *f, const char *name, bool *ret, struct err *e)
+static bool is_task(const struct workspace_info *all, size_t count, const char *name)
 {
-	struct workspace_info *all;
+	for (size_t i = 0; i < count; i++)
+		if (all[i].kind == WORKSPACE_TASK && !strcmp(all[i].name, name))
+			return true;
+	return false;
+}
+
+static bool is_taken(struct forking *f, const char *name)
+{
+	AUTO_FREE struct workspace_info *all = NULL;
+	size_t count;
+
+	return workspace_list(f->x->all, &all, &count, NULL) == 0 && is_task(all, count, name);
+}
+
+/* NAME-1, NAME-2 ...: the next that no task has, at most `most`. */
+static int choose_names(struct forking *f, unsigned *number,
+	char names[AT_ONCE][WORKSPACE_NAME_MAX + 1], unsigned most, struct err *e)
+{
+	AUTO_FREE struct workspace_info *all = NULL;
+	unsigned chosen = 0;
 	size_t count;
 
 	if (workspace_list(f->x->all, &all, &count, e))
 		return -1;
-	*ret = false;
-	for (size_t i = 0; i < count; i++)
-		*ret |= all[i].kind == WORKSPACE_TASK && !strcmp(all[i].name, name);
-	free(all);
-	return 0;
-}
+	for (; chosen < most && *number < NUMBER_MAX; ++*number) {
+		int n = snprintf(names[chosen], sizeof names[0], "%s-%u", f->x->name, *number);
 
-/* NAME-1, NAME-2 ...: the next that no task has. */
-static int make_fork(struct forking *f, unsigned *number, struct err *e)
-{
-	char *name = f->name[f->made];
-	struct workspace_new n = {.kind = WORKSPACE_TASK,
-		.name = name,
-		.now_ms = clock_wall_ms(),
-		.uid = (uid_t)-1,
-		.gid = (gid_t)-1,
-		.fill = fill_fork,
-		.ctx = f};
-
-	for (; *number < NUMBER_MAX; ++*number) {
-		AUTO_FREE char *wanted = xasprintf("%s-%u", f->x->name, *number);
-		struct err why = ERR_INIT;
-		bool taken;
-
-		if (strlen(wanted) > WORKSPACE_NAME_MAX)
+		if (n > WORKSPACE_NAME_MAX)
 			return err_set(e, ERR_USAGE,
 				"forks of %s would have names of more than %d characters.",
 				f->x->path, WORKSPACE_NAME_MAX);
-		if (is_taken(f, wanted, &taken, e))
-			return -1;
-		if (taken)
-			continue;
-		snprintf(name, sizeof f->name[0], "%s", wanted);
-		f->next = name;
-		if (workspace_create(f->x->all, &n, &why)) {
-			/* Another program may have made one of that name since. */
-			if (why.kind == ERR_CONFLICT && !is_taken(f, wanted, &taken, NULL) && taken)
-				continue;
-			return err_copy(e, &why);
-		}
-		f->made++;
-		++*number;
-		return 0;
+		chosen += !is_task(all, count, names[chosen]);
 	}
-	return err_set(e, ERR_CONFLICT, "there are too many forks of %s already.", f->x->path);
+	return chosen == most
+		? 0
+		: err_set(e, ERR_CONFLICT, "there are too many forks of %s already.", f->x->path);
+}
+
+static int make_forks(struct forking *f, unsigned *number, struct err *e)
+{
+	unsigned n = f->want - f->made < AT_ONCE ? f->want - f->made : AT_ONCE;
+	char names[AT_ONCE][WORKSPACE_NAME_MAX + 1];
+	struct workspace_one all[AT_ONCE];
+	const struct err *why = NULL;
+
+	if (choose_names(f, number, names, n, e))
+		return -1;
+	for (unsigned i = 0; i < n; i++)
+		all[i].name = names[i];
+	if (workspace_create_together(f->x->all,
+		    &(struct workspace_new){
+			    .kind = WORKSPACE_TASK, .now_ms = clock_wall_ms(), .ctx = f},
+		    all, n, fill_forks, e))
+		return -1;
+	for (unsigned i = 0; i < n; i++)
+		if (all[i].err.kind == ERR_NONE)
+			memcpy(f->name[f->made++], names[i], sizeof names[i]);
+		/* Another program may have made one of that name since. */
+		else if (!why && (all[i].err.kind != ERR_CONFLICT || !is_taken(f, names[i])))
+			why = &all[i].err;
+	return why ? err_copy(e, why) : 0;
+}
+
+/* Those that were made are there, also where another could not be. */
+static int tell_made(const struct forking *f, struct err *e)
+{
+	AUTO_STR struct str names = STR_INIT;
+
+	for (unsigned i = 0; i < f->made; i++)
+		str_addf(&names, "%s%s", i ? ", " : "", f->name[i]);
+	return f->made ? err_wrap(e, "%u of %u forks were made (%.300s)", f->made, f->want, names.s)
+		       : -1;
 }
 
 static int do_fork(void *ctx, struct audit_record *r, struct err *e)
@@ -99,8 +133,8 @@ static int do_fork(void *ctx, struct audit_record *r, struct err *e)
 	if (workspace_cli_checkpoint(f->x, f->point, e))
 		return -1;
 	while (f->made < f->want)
-		if (make_fork(f, &number, e))
-			return -1;
+		if (make_forks(f, &number, e))
+			return tell_made(f, e);
 	return 0;
 }
 
@@ -167,7 +201,6 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 	rc = workspace_cli_stamped(x, f.point, "fork-", record_fork, &f, e);
 	if (f.made)
 		workspace_cli_warn(x);
-	/* Those that were made are there, also where the next could not be. */
 	return f.made && print_forks(&f) ? 1 : rc;
 }
 
