@@ -125,6 +125,41 @@ static void test_operations(void **state)
 	assert_true(deleted);
 }
 
+/* Many directories go at once, on as many threads as there are: what is counted is what goes. */
+static void test_many_directories(void **state)
+{
+	enum { AT_ALL = 1 + 30 * (1 + 2 + 2 * 3) };
+	struct files_tree_totals t;
+	struct job_info jobs[64];
+	struct err e = ERR_INIT;
+	pthread_t clock;
+	bool counted = false;
+	char name[64];
+
+	(void)state;
+	atomic_store(&over, false);
+	assert_int_equal(pthread_create(&clock, NULL, hurry_clock, NULL), 0);
+	for (int round = 0; round < 40 && !counted; round++) {
+		for (int i = 0; i < 30 * 2 * 3; i++) {
+			snprintf(name, sizeof name, "root/many/d%d/e%d/f%d", i / 6, i / 3 % 2, i);
+			tree_text(name, "x");
+		}
+		assert_int_equal(files_delete(f, root, "many", true, &t, &e), 0);
+		assert_false(tree_exists("root/many"));
+		assert_int_equal(t.files, 30 * 2 * 3);
+		assert_int_equal(t.dirs, 1 + 30 * 3);
+		for (size_t n = jobs_read(NULL, jobs, COUNT(jobs)); n-- > 0;)
+			if (strcmp(jobs[n].name, "delete many") == 0 && jobs[n].items_total) {
+				assert_int_equal(jobs[n].items_total, AT_ALL);
+				assert_int_equal(jobs[n].items_done, AT_ALL);
+				counted = true;
+			}
+	}
+	atomic_store(&over, true);
+	pthread_join(clock, NULL);
+	assert_true(counted);
+}
+
 static int setup(void **state)
 {
 	struct files_options o = {.program = "test", .owner = "me"};
@@ -160,6 +195,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_operations),
+		cmocka_unit_test(test_many_directories),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +19,36 @@
 
 #define VOLLEY 512 /* names unlinked before the next are looked for */
 #define WIDTH 16
+#define MANY 4             /* directories that wait: other threads are worth it */
 #define TRIED 16           /* names after which it is known how long one takes */
 #define COUNT_NS 300000000 /* what takes longer is counted: that is a tenth of the work */
 #define COUNT_DEEP 64
 #define SLOW_NS 50000 /* giving up the blocks of a file takes a disk as long, or far longer */
 
-struct pending {
+/* One tree that is taken apart, by several threads where it has many directories. */
+struct removal {
+	struct staging *s;
+	const struct op *op; /* NULL: at the recovery of what was interrupted */
+	int64_t begun;
+	_Atomic uint64_t gone; /* entries */
+	pthread_mutex_t lock;  /* guards what follows */
+	pthread_cond_t more;
 	char (*names)[STAGE_NAME_MAX]; /* directories in the stage, still to be taken apart */
 	size_t n, cap;
+	unsigned busy; /* threads that have one in hand */
+	/* Once it takes long all stand still, and each counts what it has in hand. */
+	atomic_bool counting, counted;
+	unsigned still; /* of those that are busy */
+	int64_t left;   /* entries; -1: not all of it could be seen */
+	struct files_tree_totals t;
+};
+
+/* What a thread knows. */
+struct hand {
+	struct removal *of;
+	struct files_tree_totals t;
 	int64_t took; /* by unlinking so far, nanoseconds */
 	unsigned tried;
-	int64_t begun;
-	bool counted;
 	bool slow; /* it waits for the disk: many at once take no longer */
 };
 
@@ -49,15 +69,18 @@ int removal_hide(int dir, const char *name, int stage, const char *to)
 }
 
 /* A directory below one that goes: into the stage, to be emptied when its turn comes. */
-static int lift_dir(struct staging *s, int dir, const char *name, struct pending *p)
+static int lift_dir(struct removal *m, int dir, const char *name)
 {
-	char *to;
+	char to[STAGE_NAME_MAX];
 
-	p->names = mem_grow(p->names, &p->cap, p->n + 1, sizeof *p->names);
-	to = stage_name(s, p->names[p->n]);
-	if (removal_hide(dir, name, s->stage, to) < 0)
+	stage_name(m->s, to);
+	if (removal_hide(dir, name, m->s->stage, to) < 0)
 		return -1;
-	p->n++;
+	pthread_mutex_lock(&m->lock);
+	m->names = mem_grow(m->names, &m->cap, m->n + 1, sizeof *m->names);
+	memcpy(m->names[m->n++], to, sizeof to);
+	pthread_cond_signal(&m->more);
+	pthread_mutex_unlock(&m->lock);
 	return 0;
 }
 
@@ -102,34 +125,35 @@ static void unlink_some(void *ctx, unsigned worker, struct crew *c)
 		unlink_one(v->staging, v->fd, &v->names[i]);
 }
 
-static void count_dir(struct files_tree_totals *t, const struct op *op)
+static bool is_stopped(const struct removal *m)
 {
-	t->dirs++;
-	if (op)
-		op_add(op, 1, 0);
+	return m->op && op_stopped(m->op);
 }
 
-static void after_unlink(struct staging *s, int fd, const struct doomed *d, const struct op *op,
-	struct pending *p, struct files_tree_totals *t)
+static void count_gone(struct hand *h, uint64_t *of)
+{
+	++*of;
+	atomic_fetch_add(&h->of->gone, 1);
+	if (h->of->op)
+		op_add(h->of->op, 1, 0);
+}
+
+static void after_unlink(struct hand *h, int fd, const struct doomed *d)
 {
 	if (d->error == 0) {
-		t->files += !d->link;
-		t->links += d->link;
-		if (op)
-			op_add(op, 1, 0);
+		count_gone(h, d->link ? &h->t.links : &h->t.files);
 	} else if (d->error == EISDIR || d->error == EPERM) {
 		/* Linux says EISDIR, POSIX allows EPERM. */
 		if (unlinkat(fd, d->name, AT_REMOVEDIR) == 0)
-			count_dir(t, op);
-		else if (lift_dir(s, fd, d->name, p) < 0)
-			fail_removal(t, errno, d->name);
+			count_gone(h, &h->t.dirs);
+		else if (lift_dir(h->of, fd, d->name) < 0)
+			fail_removal(&h->t, errno, d->name);
 	} else if (d->error != ENOENT) {
-		fail_removal(t, d->error, d->name);
+		fail_removal(&h->t, d->error, d->name);
 	}
 }
 
-static void unlink_volley(
-	struct staging *s, struct volley *v, struct pending *p, struct files_tree_totals *t)
+static void unlink_volley(struct hand *h, struct volley *v)
 {
 	size_t done;
 
@@ -138,7 +162,7 @@ static void unlink_volley(
 	done = atomic_load(&v->next);
 	for (size_t i = 0; i < v->n; i++) {
 		if (i < done)
-			after_unlink(s, v->fd, &v->names[i], v->op, p, t);
+			after_unlink(h, v->fd, &v->names[i]);
 		free(v->names[i].name);
 	}
 	v->n = 0;
@@ -173,29 +197,53 @@ static int64_t count_below(int fd, unsigned depth, const struct op *op)
 	return n;
 }
 
-/* All that is left: below the directory in hand, and what waits in the stage. */
-static void count_left(struct staging *s, int fd, const struct op *op, struct pending *p,
-	const struct files_tree_totals *t)
+static int64_t add_counted(int64_t n, int64_t below)
 {
-	int64_t n = count_below(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, op);
+	return n < 0 || below < 0 ? -1 : n + below + 1;
+}
 
-	p->counted = true;
-	for (size_t i = 0; i < p->n && n >= 0; i++) {
-		int64_t below =
-			count_below(openat(s->stage, p->names[i],
+/* Under the lock, when all stand still: what waits in the stage, too. */
+static void end_count(struct removal *m)
+{
+	for (size_t i = 0; i < m->n && m->left >= 0; i++)
+		m->left = add_counted(m->left,
+			count_below(openat(m->s->stage, m->names[i],
 					    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-				0, op);
+				0, m->op));
+	if (m->left >= 0)
+		job_total(m->op->job, atomic_load(&m->gone) + (uint64_t)m->left, 0);
+	atomic_store(&m->counted, true);
+	atomic_store(&m->counting, false);
+	pthread_cond_broadcast(&m->more);
+}
 
-		n = below < 0 ? -1 : n + below + 1;
+/* With the open directory in hand; returns when all have been counted. */
+static void count_along(struct removal *m, int fd)
+{
+	int64_t below = count_below(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0, m->op);
+
+	pthread_mutex_lock(&m->lock);
+	if (!atomic_load(&m->counted)) {
+		atomic_store(&m->counting, true);
+		m->left = add_counted(m->left, below);
+		if (++m->still == m->busy)
+			end_count(m);
+		while (atomic_load(&m->counting))
+			pthread_cond_wait(&m->more, &m->lock);
 	}
-	if (n >= 0)
-		job_total(op->job, t->files + t->links + t->dirs + (uint64_t)n + 1, 0);
+	pthread_mutex_unlock(&m->lock);
+}
+
+static bool is_count_due(struct removal *m)
+{
+	return m->op && m->op->job && !atomic_load(&m->counted) &&
+		(atomic_load(&m->counting) || clock_mono_ns() - m->begun > COUNT_NS);
 }
 
 /* Unlink the files of an open directory and lift its directories out of it. */
-static void empty_dir(struct staging *s, int fd, const struct op *op, struct pending *p,
-	struct files_tree_totals *t)
+static void empty_dir(struct hand *h, int fd)
 {
+	struct removal *m = h->of;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct volley *v = NULL;
@@ -204,68 +252,138 @@ static void empty_dir(struct staging *s, int fd, const struct op *op, struct pen
 	if (!d) {
 		if (copy >= 0)
 			close(copy);
-		fail_removal(t, errno, "a directory");
+		fail_removal(&h->t, errno, "a directory");
 		return;
 	}
-	while (!(op && op_stopped(op)) && (entry = readdir(d)) != NULL) {
+	while (!is_stopped(m) && (entry = readdir(d)) != NULL) {
 		struct doomed it = {entry->d_name, entry->d_type == DT_LNK, 0};
 
 		if (strcmp(it.name, ".") == 0 || strcmp(it.name, "..") == 0)
 			continue;
-		if (op && op->job && !p->counted && clock_mono_ns() - p->begun > COUNT_NS)
-			count_left(s, fd, op, p, t);
-		if (op && p->slow) {
+		if (is_count_due(m))
+			count_along(m, fd);
+		if (m->op && h->slow) {
 			if (!v)
 				v = xcalloc(1, sizeof *v);
-			v->staging = s;
+			v->staging = m->s;
 			v->fd = fd;
-			v->op = op;
+			v->op = m->op;
 			it.name = xstrdup(it.name);
 			v->names[v->n++] = it;
 			if (v->n == VOLLEY)
-				unlink_volley(s, v, p, t);
+				unlink_volley(h, v);
 			continue;
 		}
 		int64_t begun = clock_mono_ns();
 
-		unlink_one(s, fd, &it);
-		p->took += clock_mono_ns() - begun;
-		p->slow = ++p->tried >= TRIED && p->took / p->tried > SLOW_NS;
-		after_unlink(s, fd, &it, op, p, t);
+		unlink_one(m->s, fd, &it);
+		h->took += clock_mono_ns() - begun;
+		h->slow = ++h->tried >= TRIED && h->took / h->tried > SLOW_NS;
+		after_unlink(h, fd, &it);
 	}
 	if (v && v->n)
-		unlink_volley(s, v, p, t);
+		unlink_volley(h, v);
 	free(v);
 	closedir(d);
 }
 
-static void take_apart(struct staging *s, int dir, const char *name, const struct op *op,
-	struct pending *p, struct files_tree_totals *t)
+static int open_doomed(int dir, const char *name)
 {
-	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	/* Our own directory that we may not read or write: give ourselves the right first. */
 	if (fd < 0 && errno == EACCES && fchmodat(dir, name, 0700, AT_SYMLINK_NOFOLLOW) == 0)
 		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd;
+}
+
+static void take_apart(struct hand *h, int dir, const char *name)
+{
+	AUTO_CLOSE int fd = open_doomed(dir, name);
+
 	/* What may not be changed got in here by a rename: it stays, with all that holds it. */
-	if (fd >= 0 && stays_fixed(s, fd, "")) {
-		fail_removal(t, EROFS, name);
+	if (fd >= 0 && stays_fixed(h->of->s, fd, "")) {
+		fail_removal(&h->t, EROFS, name);
 		return;
 	}
 	if (fd >= 0)
-		empty_dir(s, fd, op, p, t);
-	if (op && op_stopped(op))
+		empty_dir(h, fd);
+	if (is_stopped(h->of))
 		return;
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
-		count_dir(t, op);
+		count_gone(h, &h->t.dirs);
 	else if (errno != ENOENT)
-		fail_removal(t, errno, name);
+		fail_removal(&h->t, errno, name);
+}
+
+/* The next that waits.  Who finds none waits for those that others may lift out of what they have in hand. */
+static bool take_next(struct removal *m, char next[STAGE_NAME_MAX])
+{
+	while (!is_stopped(m) && (atomic_load(&m->counting) || (m->n == 0 && m->busy > 0)))
+		pthread_cond_wait(&m->more, &m->lock);
+	if (m->n == 0 || is_stopped(m))
+		return false;
+	memcpy(next, m->names[--m->n], STAGE_NAME_MAX);
+	m->busy++;
+	return true;
+}
+
+static void put_down(struct removal *m)
+{
+	m->busy--;
+	if (atomic_load(&m->counting) && m->still == m->busy)
+		end_count(m);
+	pthread_cond_broadcast(&m->more);
+}
+
+static void add_totals(struct files_tree_totals *to, const struct files_tree_totals *t)
+{
+	if (!to->errors)
+		to->first = t->first;
+	to->errors += t->errors;
+	to->files += t->files;
+	to->links += t->links;
+	to->dirs += t->dirs;
+}
+
+/* Each directory by one thread: those that work in one would wait for each other. */
+static void take_apart_some(void *ctx, unsigned worker, struct crew *c)
+{
+	struct removal *m = ctx;
+	struct hand h = {.of = m};
+	char next[STAGE_NAME_MAX];
+
+	(void)worker;
+	pthread_mutex_lock(&m->lock);
+	while (take_next(m, next)) {
+		size_t waiting = m->n;
+
+		pthread_mutex_unlock(&m->lock);
+		if (c && waiting >= MANY)
+			crew_widen(c, files_width(m->op->files));
+		take_apart(&h, m->s->stage, next);
+		pthread_mutex_lock(&m->lock);
+		put_down(m);
+	}
+	add_totals(&m->t, &h.t);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Who works as somebody else does so alone: a thread of the pool may be nobody but the process. */
+static bool may_share(void)
+{
+	return path_user() == geteuid() && path_group() == getegid();
 }
 
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t)
 {
-	struct pending p = {.begun = clock_mono_ns()};
+	struct removal m = {.s = s,
+		.op = op,
+		.begun = clock_mono_ns(),
+		.gone = t->files + t->links + t->dirs,
+		.busy = 1};
+	struct hand h = {.of = &m};
 
 	if (unlinkat(dir, name, 0) == 0) {
 		t->files++;
@@ -276,15 +394,19 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 			fail_removal(t, errno, name);
 		return;
 	}
-	take_apart(s, dir, name, op, &p, t);
-	/* What is lifted while this goes on is appended. */
-	while (p.n > 0 && !(op && op_stopped(op))) {
-		char next[STAGE_NAME_MAX];
-
-		memcpy(next, p.names[--p.n], sizeof next);
-		take_apart(s, s->stage, next, op, &p, t);
-	}
-	free(p.names);
+	pthread_mutex_init(&m.lock, NULL);
+	pthread_cond_init(&m.more, NULL);
+	take_apart(&h, dir, name);
+	m.busy = 0;
+	if (op && may_share())
+		crew_run(op->files->pool, 1, take_apart_some, &m);
+	else
+		take_apart_some(&m, 0, NULL);
+	add_totals(t, &h.t);
+	add_totals(t, &m.t);
+	pthread_cond_destroy(&m.more);
+	pthread_mutex_destroy(&m.lock);
+	free(m.names);
 }
 
 /* --- trees on another file system than the stage --- */
@@ -296,7 +418,8 @@ static void remove_trash(struct staging *s, int dir, const char *name, const str
 	struct files_tree_totals *t)
 {
 	struct staging here = {.serial = 0, .fixed = s->fixed, .nfixed = s->nfixed};
-	struct pending p = {0};
+	char(*names)[STAGE_NAME_MAX] = NULL;
+	size_t n = 0, cap = 0;
 	AUTO_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -314,13 +437,13 @@ static void remove_trash(struct staging *s, int dir, const char *name, const str
 	here.serial = s->serial << 20;
 	while ((entry = readdir(d)) != NULL)
 		if (strlen(entry->d_name) < STAGE_NAME_MAX && entry->d_name[0] != '.') {
-			p.names = mem_grow(p.names, &p.cap, p.n + 1, sizeof *p.names);
-			strcpy(p.names[p.n++], entry->d_name);
+			names = mem_grow(names, &cap, n + 1, sizeof *names);
+			strcpy(names[n++], entry->d_name);
 		}
 	closedir(d);
-	for (size_t i = 0; i < p.n && !(op && op_stopped(op)); i++)
-		remove_tree(&here, fd, p.names[i], op, t);
-	free(p.names);
+	for (size_t i = 0; i < n && !(op && op_stopped(op)); i++)
+		remove_tree(&here, fd, names[i], op, t);
+	free(names);
 	unlinkat(dir, name, AT_REMOVEDIR);
 }
 
