@@ -90,13 +90,17 @@ static int delete_path(struct op *op, struct files_root *r, const char *path, bo
 	AUTO_CLOSE int dir = -1, lock = -1;
 	const struct patience wait = patience(LOCK_MS, op);
 	AUTO_STAGING struct staging *s = NULL;
+	struct err why = ERR_INIT;
 	char away[STAGE_NAME_MAX];
 
 	if (refuse_staging(path, e) < 0 || judge_find(r, path, &p, e) < 0)
 		return -1;
 	dir = p.dir;
-	s = staging_get(r, &wait, e);
-	if (!s || (lock = staging_lock(s, &p.key, 1, &wait, e)) < 0)
+	s = staging_get(r, &wait, &why);
+	/* Who deletes makes room: where there is none for a stage it goes where it is. */
+	if (!s && why.sys != ENOSPC && why.sys != EDQUOT)
+		return err_copy(e, &why);
+	if (s && (lock = staging_lock(s, &p.key, 1, &wait, e)) < 0)
 		return -1;
 	if (fstatat(dir, p.leaf, &p.st, AT_SYMLINK_NOFOLLOW) < 0)
 		return path_error(e, errno, "delete", path);
@@ -121,8 +125,11 @@ static int delete_path(struct op *op, struct files_root *r, const char *path, bo
 	if (op_stopped(op))
 		return op_cancelled(e);
 	/* From here on it is gone for everybody, whatever interrupts us. */
-	stage_name(s, away);
-	if (removal_hide(dir, p.leaf, s->stage, away) == 0)
+	if (s)
+		stage_name(s, away);
+	if (!s)
+		remove_in_place(r, dir, p.leaf, op, t);
+	else if (removal_hide(dir, p.leaf, s->stage, away) == 0)
 		remove_tree(s, s->stage, away, op, t);
 	else if (errno == EXDEV) {
 		if (remove_beside(s, path, dir, p.leaf, op, t, e) < 0)

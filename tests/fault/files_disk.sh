@@ -55,6 +55,14 @@ done
 for i in $(seq 300); do : >"full/i$i" || break; done 2>/dev/null
 "$BERTH" files write --root full --from from --promise all f1 2>&1 | grep -q "No space left"
 result $? 'no inode left'
+rm -f full/i1 full/i2 full/i3 full/i4 full/i5 full/i6 full/i7
+mkdir -p full/tree/a/b/c full/tree/d && : >full/tree/a/b/c/f && ln -s /etc full/tree/d/link
+for i in $(seq 300); do : >"full/j$i" || break; done 2>/dev/null
+"$BERTH" files delete --root full --recursive tree && [ ! -e full/tree ] && [ -d /etc ] && ! compgen -G 'full/.berth*' >/dev/null
+result $? 'a tree goes all the same'
+for i in $(seq 300); do : >"full/k$i" || break; done 2>/dev/null
+"$BERTH" files delete --root full f1 && [ ! -e full/f1 ]
+result $? 'so does a file'
 umount full
 
 # An image whose file system is shut down at once after a durable batch: what was promised is there.

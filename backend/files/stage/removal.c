@@ -409,6 +409,46 @@ void remove_tree(struct staging *s, int dir, const char *name, const struct op *
 	free(m.names);
 }
 
+void remove_in_place(const struct files_root *r, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t)
+{
+	struct staging here = {.fixed = r->fixed, .nfixed = r->nfixed};
+	AUTO_CLOSE int fd = open_doomed(dir, name);
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+	char **names = NULL;
+	size_t n = 0, cap = 0;
+
+	if (!d) {
+		fail_removal(t, errno, name);
+		if (copy >= 0)
+			close(copy);
+		return;
+	}
+	here.stage = fd;
+	snprintf(here.id, sizeof here.id, "%llx", (unsigned long long)clock_mono_ns());
+	while ((entry = readdir(d)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		names = mem_grow(names, &cap, n + 1, sizeof *names);
+		names[n++] = xstrdup(entry->d_name);
+	}
+	closedir(d);
+	for (size_t i = 0; i < n; i++) {
+		if (!op_stopped(op))
+			remove_tree(&here, fd, names[i], op, t);
+		free(names[i]);
+	}
+	free(names);
+	if (op_stopped(op))
+		return;
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		t->dirs++;
+	else if (errno != ENOENT)
+		fail_removal(t, errno, name);
+}
+
 /* --- trees on another file system than the stage --- */
 
 #define TRASH ".berth."

@@ -13,6 +13,10 @@ int removal_hide(int dir, const char *name, int stage, const char *to);
 void remove_tree(struct staging *s, int dir, const char *name, const struct op *op,
 	struct files_tree_totals *t);
 
+/* The same of a directory where there is no room for a stage: what is below it is moved to its top. */
+void remove_in_place(const struct files_root *r, int dir, const char *name, const struct op *op,
+	struct files_tree_totals *t);
+
 /* Finish the deletion on another file system that the note `name` speaks of; then the note goes. */
 void remove_noted(struct files_root *r, struct staging *s, const char *name);
 
