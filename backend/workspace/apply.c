@@ -525,6 +525,8 @@ struct apply *apply_prepare(const struct apply_wish *wish, struct err *e)
 	p->files = files_open(
 		&(struct files_options){.program = "workspace", .avoid = FILES_AVOID_OPENAT2});
 	p->into = files_root_open(p->files, path, e);
+	if (p->into && wish->settle)
+		files_settle(p->into);
 	if (p->into && check_asked(p, e) == 0 && choose_items(p, e) == 0 &&
 		look_at_target(p, e) == 0 && plan_items(p, e) == 0)
 		return &p->public;

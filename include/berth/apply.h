@@ -89,6 +89,7 @@ struct apply_wish {
 	const char *
 		own; /* a path that is skipped unless named explicitly, "context.json"; NULL: none */
 	int into;    /* the target, an open directory; the caller's */
+	bool settle; /* what another process had begun to write there when it died is finished first */
 	bool hunks;
 	/* For a target that is not a directory, such as a commit: writes its files at these paths to `into` before they are
 	 * compared; or NULL. */

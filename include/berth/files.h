@@ -67,6 +67,9 @@ struct files_root *files_root_open(struct files *f, const char *path, struct err
 /* Of a directory that is open (O_PATH will do) and stays the caller's; `name` is what sentences call it. */
 struct files_root *files_root_open_at(struct files *f, int dir, const char *name, struct err *e);
 void files_root_close(struct files_root *r);
+/* What a dead process had begun to change here, and what shows as half done, is finished or taken back.  As any change
+ * does before it begins; for who looks first.  Where nothing can be changed it stays. */
+void files_settle(struct files_root *r);
 /* Before r is used: neither these nor anything below them is changed through r, whatever path leads there.  `dir` is an
  * open directory (O_PATH will do) and stays the caller's; `leaf` a file in it, or NULL: the directory. */
 struct files_place {

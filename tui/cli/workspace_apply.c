@@ -270,6 +270,7 @@ static int open_taking(struct applying_cli *t, struct err *e)
 	wish.from = t->from.tree;
 	wish.start = t->start;
 	wish.into = t->into;
+	wish.settle = !t->x->by.policy->read_only;
 	wish.hunks = cli_flag(c, "patch") || cli_value(c, "hunks");
 	if (cli_value(c, "branch") &&
 		apply_branch_open(&t->branch, cli_value(c, "branch"), t->into, &wish, e))

@@ -50,6 +50,7 @@ static int open_handing(struct handing *h, struct err *e)
 		return -1;
 	wish.from = h->from.tree;
 	wish.into = h->into;
+	wish.settle = !h->x->by.policy->read_only;
 	h->plan = apply_prepare(&wish, e);
 	return h->plan ? 0 : -1;
 }

@@ -12,6 +12,8 @@
 #include "files/stage/commit_record.h"
 #include "files/stage/removal.h"
 
+#define SETTLE_MS 10000
+
 typedef int entry_fn(struct files_root *r, struct staging *s, const char *name, struct err *e);
 
 static DIR *open_listing(int dir)
@@ -179,4 +181,28 @@ void staging_put(struct staging *const *s)
 {
 	if (*s)
 		staging_leave(*s);
+}
+
+static bool has_stage(const struct files_root *r)
+{
+	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool found = false;
+
+	while (d && !found && (entry = readdir(d)) != NULL)
+		found = staging_is_ours(entry->d_name);
+	if (d)
+		closedir(d);
+	else if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+void files_settle(struct files_root *r)
+{
+	const struct patience wait = patience(SETTLE_MS, NULL);
+	struct staging *s = has_stage(r) ? staging_get(r, &wait, NULL) : NULL;
+
+	staging_put(&s);
 }
