@@ -85,6 +85,15 @@ int call_ask(struct call *c, const char *what, const char *about, struct err *e)
 	return rc;
 }
 
+int call_ask_beyond(
+	struct call *c, const char *what, const char *about, const char *lacks, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	return call_ask(c, what, about, &why) ? err_set(e, ERR_REFUSED, "%s %.200s", lacks, why.msg)
+					      : 0;
+}
+
 void call_release(struct call *c)
 {
 	for (int i = 0; i < 2; i++)

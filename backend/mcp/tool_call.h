@@ -139,6 +139,9 @@ bool call_cancelled(const struct call *c);
 int budget_more(struct call *c, size_t bytes, struct err *e);
 /* A person's word for it, in a console, or ERR_REFUSED: waits some minutes. */
 int call_ask(struct call *c, const char *what, const char *about, struct err *e);
+/* The same for what the team file does not allow; where it is refused `lacks` stands before the reason. */
+int call_ask_beyond(
+	struct call *c, const char *what, const char *about, const char *lacks, struct err *e);
 
 /* Check against the table: 0, or -1 with what is wrong. */
 int call_check(const struct tool *t, const struct json *args, struct err *e);

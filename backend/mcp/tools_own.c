@@ -347,18 +347,16 @@ static int ask_for_port(struct call *c, const char *port, struct err *e)
 {
 	const struct agent_def *a = call_options(c)->agent;
 	const char *reason = call_text(c, "reason");
-	struct err why = ERR_INIT;
 
-	if (may_expose(a, port) ||
-		!call_ask(c, arena_printf(&c->mem, "open its port %s on this machine", port),
-			arena_printf(&c->mem,
-				"On loopback; ports: in the file does not name it. %.60s",
-				reason ? reason : ""),
-			&why))
+	if (may_expose(a, port))
 		return 0;
-	return err_set(e, ERR_REFUSED,
-		"ports: of the agent %.64s does not list %s; other ports need approval. %.200s",
-		a->id, port, why.msg);
+	return call_ask_beyond(c, arena_printf(&c->mem, "open its port %s on this machine", port),
+		arena_printf(&c->mem, "On loopback; ports: in the file does not name it. %.60s",
+			reason ? reason : ""),
+		arena_printf(&c->mem,
+			"ports: of the agent %.64s does not list %s; other ports need approval.",
+			a->id, port),
+		e);
 }
 
 /* Which port of this machine is not the agent's choice: it might be one that others trust. */
@@ -461,17 +459,17 @@ static int ask_for_forks(struct call *c, const char *workspace, int64_t n, int h
 {
 	const struct agent_def *a = call_options(c)->agent;
 	const char *reason = call_text(c, "reason");
-	struct err why = ERR_INIT;
 
-	if (have + n <= a->forks ||
-		!call_ask(c, arena_printf(&c->mem, "fork %.60s into %lld", workspace, (long long)n),
-			arena_printf(&c->mem, "%d there already, forks: %lld in the file. %.60s",
-				have, (long long)a->forks, reason ? reason : ""),
-			&why))
+	if (have + n <= a->forks)
 		return 0;
-	return err_set(e, ERR_REFUSED,
-		"there are %d forks of %.80s, and forks: of the agent %.64s is %lld; more need approval. %.200s",
-		have, workspace, a->id, (long long)a->forks, why.msg);
+	return call_ask_beyond(c,
+		arena_printf(&c->mem, "fork %.60s into %lld", workspace, (long long)n),
+		arena_printf(&c->mem, "%d there already, forks: %lld in the file. %.60s", have,
+			(long long)a->forks, reason ? reason : ""),
+		arena_printf(&c->mem,
+			"there are %d forks of %.80s, and forks: of the agent %.64s is %lld; more need approval.",
+			have, workspace, a->id, (long long)a->forks),
+		e);
 }
 
 int tool_fork(struct call *c, struct err *e)

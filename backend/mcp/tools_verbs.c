@@ -187,17 +187,6 @@ static bool may_hand_over(const struct agent_def *a, const char *to)
 	return false;
 }
 
-/* By its definition, or a person's word.  `why` begins with what the definition lacks. */
-static int ask_to_hand_over(struct call *c, const char *to, const char *what, const char *about,
-	const char *why, struct err *e)
-{
-	struct err refused = ERR_INIT;
-
-	if (may_hand_over(call_options(c)->agent, to) || !call_ask(c, what, about, &refused))
-		return 0;
-	return err_set(e, ERR_REFUSED, "%s %.200s", why, refused.msg);
-}
-
 static void begin_task_verb(struct call *c, struct verb_words *w, const char *verb)
 {
 	verb_begin(c, w);
@@ -219,14 +208,15 @@ int tool_hand_over(struct call *c, struct err *e)
 	paths = call_texts(c, "paths", &n);
 	if (n > VERB_ARGS_MOST)
 		return err_set(e, ERR_USAGE, "\"paths\" has more than %d words.", VERB_ARGS_MOST);
-	if (ask_to_hand_over(c, to, arena_printf(&c->mem, "hand files over to the task %.64s", to),
-		    arena_printf(
-			    &c->mem, "%zu of %.64s, the first: %.100s", n, task, n ? paths[0] : ""),
-		    arena_printf(&c->mem,
-			    "The agent %.64s may not hand over to the task %.64s: hand_over: in %.200s does not "
-			    "name it. A person can: berth workspace hand-over %.80s %.64s PATH...",
-			    o->agent->id, to, o->team->file, task, to),
-		    e))
+	if (!may_hand_over(o->agent, to) &&
+		call_ask_beyond(c, arena_printf(&c->mem, "hand files over to the task %.64s", to),
+			arena_printf(&c->mem, "%zu of %.64s, the first: %.100s", n, task,
+				n ? paths[0] : ""),
+			arena_printf(&c->mem,
+				"The agent %.64s may not hand over to the task %.64s: hand_over: in %.200s does not "
+				"name it. A person can: berth workspace hand-over %.80s %.64s PATH...",
+				o->agent->id, to, o->team->file, task, to),
+			e))
 		return -1;
 	begin_task_verb(c, &w, "hand-over");
 	verb_word(&w, "--");
@@ -248,8 +238,8 @@ int tool_put_result(struct call *c, struct err *e)
 		return -1;
 	if (!text == !path)
 		return err_set(e, ERR_USAGE, "Give either \"text\" or \"path\".");
-	if (call_flag(c, "shareable") &&
-		ask_to_hand_over(c, "*",
+	if (call_flag(c, "shareable") && !may_hand_over(o->agent, "*") &&
+		call_ask_beyond(c,
 			arena_printf(&c->mem, "share the result %.64s with every task",
 				call_text(c, "result")),
 			arena_printf(&c->mem, "%.100s", text ? text : path),
