@@ -147,16 +147,24 @@ int workspace_hold(struct workspaces *w, enum workspace_kind kind, const char *n
 	return rc;
 }
 
+/* NULL with errno. */
+static DIR *list_records(struct workspaces *w)
+{
+	AUTO_CLOSE int fd = openat(w->fd, HELD, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		steal_fd(&fd);
+	return d;
+}
+
 bool workspace_count_active(struct workspaces *w, const struct workspace_holder *by, size_t *ret)
 {
-	int fd = openat(w->fd, HELD, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = list_records(w);
 	const struct dirent *at;
 	bool mine = false;
 
 	*ret = 0;
-	if (!d && fd >= 0)
-		close(fd);
 	while (d && (at = readdir(d))) {
 		AUTO_FREE char *path = xasprintf(HELD "/%s", at->d_name);
 		struct workspace_holder all[WORKSPACE_HOLDERS_MAX];
@@ -199,8 +207,7 @@ static int drop_holder(struct workspaces *w, const char *record, const char *con
 int workspace_release(
 	struct workspaces *w, const char *container, const char *engine, struct err *e)
 {
-	AUTO_CLOSE int fd = openat(w->fd, HELD, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = list_records(w);
 	struct dirent *at;
 	int rc;
 
@@ -208,7 +215,6 @@ int workspace_release(
 		return errno == ENOENT
 			? 0
 			: err_sys(e, errno, "cannot read " HELD " in %.300s", w->dir);
-	steal_fd(&fd);
 	rc = workspaces_lock(w, e);
 	while (rc == 0 && (at = readdir(d)) != NULL)
 		rc = drop_holder(w, at->d_name, container, engine, e);

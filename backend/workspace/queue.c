@@ -34,7 +34,7 @@ static bool waits_still(int line, const char *name)
 	return false;
 }
 
-/* How many wait before `own`; *last: the highest number, of which "" is before all. */
+/* How many wait before `own`, all of them before ""; *last: the highest number. */
 static size_t count_waiting(int line, const char *own, unsigned long *last)
 {
 	int copy = dup(line);
@@ -57,7 +57,7 @@ static size_t count_waiting(int line, const char *own, unsigned long *last)
 		number = strtoul(at->d_name, NULL, 10);
 		*last = number > *last ? number : *last;
 		if (strcmp(at->d_name, own) != 0 && waits_still(line, at->d_name))
-			n += strcmp(at->d_name, own) < 0;
+			n += !*own || strcmp(at->d_name, own) < 0;
 	}
 	closedir(d);
 	return n;
@@ -86,12 +86,9 @@ static int look_at_line(
 	line = openat(w->fd, LINE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (line < 0)
 		return -1;
-	if (t->fd < 0) {
-		count_waiting(line, "", &last);
-		if (join_line(line, t, last) < 0)
-			return -1;
-	}
 	ret->before = count_waiting(line, t->name, &last);
+	if (t->fd < 0 && join_line(line, t, last) < 0)
+		return -1;
 	return ret->before == 0 && ret->active < most;
 }
 
@@ -121,5 +118,5 @@ void workspace_turn_end(struct workspaces *w, struct workspace_turn *t)
 		return;
 	unlinkat(w->fd, path, 0);
 	close(t->fd);
-	t->fd = -1;
+	*t = (struct workspace_turn){.fd = -1};
 }

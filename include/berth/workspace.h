@@ -117,8 +117,8 @@ int workspace_hold(struct workspaces *w, enum workspace_kind kind, const char *n
  * again later, *ret says why.  The place in line is kept in *t until workspace_turn_end, after workspace_hold.
  */
 struct workspace_turn {
-	int fd; /* -1: not in line */
-	char name[16];
+	int fd;        /* -1: not in line */
+	char name[16]; /* then "" */
 };
 struct workspace_line {
 	size_t active, before; /* tasks that have a container; who waits before this one */
