@@ -14,6 +14,7 @@
 #include <berth/runtime.h>
 #include <berth/team.h>
 #include <berth/text.h>
+#include <berth/workspace.h>
 
 #include "cli/run.h"
 #include "terminal/terminal.h"
@@ -198,8 +199,6 @@ static int name_networks(const struct cli *c, struct err *e)
 	return name_held(c, HOLDING_NETWORKS, e);
 }
 
-static const char *const workspace_folders[] = {"tasks", "projects"};
-
 static void name_entries(const char *path, const char *prefix)
 {
 	DIR *list = opendir(path);
@@ -223,9 +222,10 @@ static int name_workspaces(const struct cli *c, struct err *e)
 	(void)c;
 	if (data_dir(dir, sizeof dir, e))
 		return -1;
-	for (size_t i = 0; i < COUNT(workspace_folders); i++) {
-		AUTO_FREE char *path = xasprintf("%s/workspaces/%s", dir, workspace_folders[i]);
-		AUTO_FREE char *prefix = xasprintf("%s/", workspace_folders[i]);
+	for (int k = 0; k < WORKSPACE_KINDS; k++) {
+		const char *folder = workspace_kind_folder((enum workspace_kind)k);
+		AUTO_FREE char *path = xasprintf("%s/workspaces/%s", dir, folder);
+		AUTO_FREE char *prefix = xasprintf("%s/", folder);
 
 		name_entries(path, prefix);
 	}
@@ -244,12 +244,13 @@ static int name_checkpoints(const struct cli *c, struct err *e)
 		return 0;
 	if (data_dir(dir, sizeof dir, e))
 		return -1;
-	for (size_t i = 0; i < COUNT(workspace_folders); i++) {
-		AUTO_FREE char *path = xasprintf(
-			"%s/checkpoints/%s/%s/checkpoints", dir, workspace_folders[i], name);
-		size_t n = strlen(workspace_folders[i]);
+	for (int k = 0; k < WORKSPACE_KINDS; k++) {
+		const char *folder = workspace_kind_folder((enum workspace_kind)k);
+		AUTO_FREE char *path =
+			xasprintf("%s/checkpoints/%s/%s/checkpoints", dir, folder, name);
+		size_t n = strlen(folder);
 
-		if (!slash || (n == (size_t)(slash - of) && !memcmp(of, workspace_folders[i], n)))
+		if (!slash || (n == (size_t)(slash - of) && !memcmp(of, folder, n)))
 			name_entries(path, "");
 	}
 	return 0;

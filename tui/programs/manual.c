@@ -424,6 +424,26 @@ static void print_files(void)
 	print_pairs(files, sizeof files / sizeof files[0]);
 }
 
+static void print_environment(void)
+{
+	static const char *const variables[][2] = {
+		{"DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY",
+			"as for docker(1)"},
+		{"BERTH_LOG=FILE[:TOPIC,...]",
+			"append to FILE (mode 0600) what is sent to the engine and to agents' "
+			"lanes, and the console's commands and events, one line each; secrets "
+			"are masked, output is counted. Topics: engine, lane, commands, "
+			"events; default: all. For bug reports; read it before you pass it on"},
+		{"BERTH_FOR_AGENT=ID",
+			"set by berth mcp for the commands that it starts: the audit log records them as that agent's"},
+		{"NO_COLOR", "when not empty: no colour"},
+		{"TERM, COLORTERM, LANG", "what the terminal can show"},
+	};
+
+	print_section("ENVIRONMENT");
+	print_pairs(variables, sizeof variables / sizeof variables[0]);
+}
+
 static void print_examples(void)
 {
 	static const char *const examples[][2] = {
@@ -458,27 +478,7 @@ static void print_tail(void)
 		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is bounded in its "
 		"steps; a filter takes what reaches the bound as no match, a list refuses the command.");
 	print_files();
-	print_section("ENVIRONMENT");
-	puts(".TP");
-	print_text_line(
-		"DOCKER_HOST, DOCKER_CONTEXT, DOCKER_CONFIG, DOCKER_CERT_PATH, DOCKER_TLS_VERIFY");
-	print_text_line("as for docker(1)");
-	puts(".TP");
-	print_text_line("BERTH_LOG=FILE[:TOPIC,...]");
-	print_text_line("append to FILE (mode 0600) what is sent to the engine and to agents' "
-			"lanes, and the console's commands and events, one line each; secrets "
-			"are masked, output is counted. Topics: engine, lane, commands, "
-			"events; default: all. For bug reports; read it before you pass it on");
-	puts(".TP");
-	print_text_line("BERTH_FOR_AGENT=ID");
-	print_text_line(
-		"set by berth mcp for the commands that it starts: the audit log records them as that agent's");
-	puts(".TP");
-	print_text_line("NO_COLOR");
-	print_text_line("when not empty: no colour");
-	puts(".TP");
-	print_text_line("TERM, COLORTERM, LANG");
-	print_text_line("what the terminal can show");
+	print_environment();
 	print_section("EXIT STATUS");
 	puts(".TP");
 	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
