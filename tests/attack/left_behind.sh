@@ -75,10 +75,10 @@ check 'input comes through' bash -c '[ "$(echo in | "$0" exec "$1" -- cat)" = in
 docker exec "$box" rm /bin/sh
 "$BERTH" exec --json "$box" -- /bin/busybox true >document
 check 'without a shell in there it is a best effort' grep -q '"tree": "best effort"' document
+check 'and runs' grep -q '"exit_code": 0' document
 far=$(engine_tcp "$BERTH_TEST_ENGINE_DIR") || exit 1
 "$BERTH" -H "$far" exec --json --timeout 1 "$box" -- /bin/busybox sleep 4798 >far 2>err
 check 'one that nobody can end is left' grep -q '"tree": "left"' far
 "$BERTH" -H "$far" exec --timeout 1 "$box" -- /bin/busybox sleep 4798 2>err
 check 'and that is said' grep -q 'could not all be ended, and may still run' err
-check 'and runs' grep -q '"exit_code": 0' document
 exit $bad
