@@ -49,10 +49,7 @@ static int run_here(const struct living *x, const char *const argv[], struct err
 	}
 	rc = run_program(argv, &out, e);
 	for (size_t i = 0; i < COUNT(places); i++) {
-		if (before[i])
-			setenv(places[i], before[i], 1);
-		else
-			unsetenv(places[i]);
+		set_or_unset(places[i], before[i]);
 		free(before[i]);
 	}
 	return rc;

@@ -22,6 +22,7 @@
 #include "engine/sync.h"
 #include "peers/docker.h"
 #include "peers/remover.h"
+#include "suites/files.h"
 
 #define MANY 100
 #define SMOKE 8
@@ -81,14 +82,6 @@ static int make_body(struct bench *b, size_t i, struct err *e)
 	str_adds(&s, "}}");
 	b->body[i] = str_detach(&s);
 	return 0;
-}
-
-static void set_or_unset(const char *name, const char *value)
-{
-	if (value)
-		setenv(name, value, 1);
-	else
-		unsetenv(name);
 }
 
 static void teardown(void *ctx)

@@ -30,6 +30,9 @@ const char *shared_tree(size_t n, struct err *e);
  * ERR_NOT_FOUND where that is not permitted: the case is then "not run". */
 int drop_caches(struct err *e);
 
+/* A variable of the environment of what is run; NULL: none. */
+void set_or_unset(const char *name, const char *value);
+
 /* Run a program, its stdout discarded or collected into *out (may be NULL); its exit code. */
 int run_program(const char *const argv[], struct str *out, struct err *e);
 bool have_program(const char *name);

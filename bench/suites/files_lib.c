@@ -160,6 +160,14 @@ static void collect_output(int fd, struct str *out)
 		str_add(out, buf, (size_t)n);
 }
 
+void set_or_unset(const char *name, const char *value)
+{
+	if (value)
+		setenv(name, value, 1);
+	else
+		unsetenv(name);
+}
+
 int run_program(const char *const argv[], struct str *out, struct err *e)
 {
 	int ends[2] = {-1, -1}, status, rc;

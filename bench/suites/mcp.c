@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,16 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
+#include "peers/engine.h"
 #include "peers/mcp.h"
 #include "suites/files.h"
 
 #define READS 200 /* calls of a sample, where one is too short to be measured alone */
 #define BATCH 100 /* files of one call */
 #define IN_FLIGHT 1000
-#define IDLE_MS 500 /* after the last call, before the memory is read */
+#define NEEDLE "a needle"
+#define NEEDLE_EVERY 100 /* files, in each of which it stands once */
+#define IDLE_MS 500      /* after the last call, before the memory is read */
 
 enum work { READ_8K, READ_100, SEARCH, START, MANY, MEMORY };
 
@@ -32,9 +36,21 @@ struct serving {
 	enum work work;
 };
 
-static int write_text(const char *path, const char *text, struct err *e)
+static int write_team(const struct serving *x, struct err *e)
 {
-	return file_replace(path, text, strlen(text), false) < 0
+	static const char text[] = "agents:\n  one: {image: \"box:1\", workspace: ./tree}\n";
+
+	return file_replace(x->team, text, sizeof text - 1, false) < 0
+		? err_sys(e, errno, "cannot write %s", x->team)
+		: 0;
+}
+
+static int hide_needle(const struct serving *x, const char *name, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/%s", x->top.path, name);
+	AUTO_CLOSE int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+	return fd < 0 || file_write(fd, "\n" NEEDLE "\n", sizeof NEEDLE + 1) < 0
 		? err_sys(e, errno, "cannot write %s", path)
 		: 0;
 }
@@ -47,7 +63,8 @@ static int fill_served(struct serving *x, bool smoke, struct err *e)
 	for (size_t i = 0; i < x->files; i++) {
 		AUTO_FREE char *name = xasprintf("tree/d%zu/file%zu", i / 200, i);
 
-		if (scratch_file(&x->top, name, size, i, e))
+		if (scratch_file(&x->top, name, size, i, e) ||
+			(x->work == SEARCH && i % NEEDLE_EVERY == 0 && hide_needle(x, name, e)))
 			return -1;
 	}
 	return 0;
@@ -80,7 +97,6 @@ static void release_serving(void *ctx)
 static int set_up(struct serving *x, bool smoke, struct err *e)
 {
 	static struct scratch installed;
-	AUTO_FREE char *team = NULL;
 
 	if (!berth_program())
 		return err_set(e, ERR_NOT_FOUND, "berth is not beside this program");
@@ -92,8 +108,7 @@ static int set_up(struct serving *x, bool smoke, struct err *e)
 		return err_sys(e, errno, "cannot open %s", x->top.path);
 	snprintf(x->tree, sizeof x->tree, "%.2000s/tree", x->top.path);
 	snprintf(x->team, sizeof x->team, "%.2000s/team.yaml", x->top.path);
-	team = xasprintf("agents:\n  one: {image: \"box:1\", workspace: ./tree}\n");
-	if (fill_served(x, smoke, e) || write_text(x->team, team, e))
+	if (fill_served(x, smoke, e) || write_team(x, e))
 		return -1;
 	x->reference =
 		x->work == MANY || x->work == MEMORY ? "" : mcp_reference_server(installed.path, e);
@@ -149,7 +164,18 @@ static int read_singly(
 	return 0;
 }
 
-/* The lines with the word, by a client that has to read everything. */
+/* Of an answer that may give its text twice: the second time as data. */
+static uint64_t count_needles(const char *answer)
+{
+	const char *end = mcp_peer_member(answer, "structuredContent");
+	uint64_t n = 0;
+
+	for (const char *at = answer; (at = strstr(at, NEEDLE)) && (!end || at < end); at++)
+		n++;
+	return n;
+}
+
+/* By a client that has to read everything. */
 static int search_by_reading(struct serving *x, uint64_t *digest, struct err *e)
 {
 	AUTO_STR struct str answer = STR_INIT, arguments = STR_INIT;
@@ -158,9 +184,7 @@ static int search_by_reading(struct serving *x, uint64_t *digest, struct err *e)
 		name_files(x, i, BATCH, &arguments);
 		if (mcp_peer_call(&x->other, "read_multiple_files", arguments.s, &answer, e))
 			return -1;
-		for (const char *at = answer.s; (at = strstr(at, "etaoin etaoin")); at++)
-			;
-		*digest += BATCH;
+		*digest += count_needles(answer.s);
 	}
 	return 0;
 }
@@ -170,10 +194,10 @@ static int search_by_berth(struct serving *x, uint64_t *digest, struct err *e)
 	AUTO_STR struct str answer = STR_INIT, arguments = STR_INIT;
 	const char *at;
 
-	str_addf(&arguments, "{\"path\":\"%s\",\"pattern\":\"etaoin etaoin\"}", x->tree);
+	str_addf(&arguments, "{\"path\":\"%s\",\"pattern\":\"" NEEDLE "\"}", x->tree);
 	if (mcp_peer_call(&x->berth, "search_text", arguments.s, &answer, e))
 		return -1;
-	at = mcp_peer_member(answer.s, "files");
+	at = mcp_peer_member(answer.s, "hits");
 	*digest += at ? strtoull(at, NULL, 10) : 0;
 	return 0;
 }
@@ -193,50 +217,41 @@ static int read_batch(struct serving *x, uint64_t *digest, struct err *e)
 
 /* ---- the arms */
 
-static int by_reference(void *ctx, struct sample *s, struct err *e)
+static int ask(struct serving *x, bool ours, struct sample *s, struct err *e)
 {
-	struct serving *x = ctx;
-	struct mcp_peer p;
+	struct mcp_peer p, *peer = ours ? &x->berth : &x->other;
 	int64_t begun = clock_mono_ns();
 	int rc = 0;
 
 	s->digest = 0;
 	switch (x->work) {
 	case READ_8K:
-		rc = read_singly(x, &x->other, READS, &s->digest, e);
+		rc = read_singly(x, peer, READS, &s->digest, e);
 		s->seconds = (double)(clock_mono_ns() - begun) / 1e9 / READS;
 		break;
-	case READ_100: rc = read_singly(x, &x->other, BATCH, &s->digest, e); break;
-	case SEARCH: rc = search_by_reading(x, &s->digest, e); break;
+	case READ_100:
+		rc = ours ? read_batch(x, &s->digest, e)
+			  : read_singly(x, peer, BATCH, &s->digest, e);
+		break;
+	case SEARCH:
+		rc = ours ? search_by_berth(x, &s->digest, e) : search_by_reading(x, &s->digest, e);
+		break;
 	default:
-		rc = start_other(x, &p, e);
+		rc = ours ? start_berth(x, &p, e) : start_other(x, &p, e);
 		s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
 		mcp_peer_end(&p);
 	}
 	return rc;
 }
 
+static int by_reference(void *ctx, struct sample *s, struct err *e)
+{
+	return ask(ctx, false, s, e);
+}
+
 static int by_berth(void *ctx, struct sample *s, struct err *e)
 {
-	struct serving *x = ctx;
-	struct mcp_peer p;
-	int64_t begun = clock_mono_ns();
-	int rc = 0;
-
-	s->digest = 0;
-	switch (x->work) {
-	case READ_8K:
-		rc = read_singly(x, &x->berth, READS, &s->digest, e);
-		s->seconds = (double)(clock_mono_ns() - begun) / 1e9 / READS;
-		break;
-	case READ_100: rc = read_batch(x, &s->digest, e); break;
-	case SEARCH: rc = search_by_berth(x, &s->digest, e); break;
-	default:
-		rc = start_berth(x, &p, e);
-		s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
-		mcp_peer_end(&p);
-	}
-	return rc;
+	return ask(ctx, true, s, e);
 }
 
 /* ---- measurements */
@@ -283,20 +298,18 @@ static int measure_many(struct bench_run *r, void *ctx, struct err *e)
 static int measure_memory(struct bench_run *r, void *ctx, struct err *e)
 {
 	struct serving *x = ctx;
-	AUTO_FREE char *path = xasprintf("/proc/%d/status", (int)x->berth.pid);
 	uint64_t digest = 0;
 
 	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
-		char text[4096];
-		const char *at;
+		double resident;
 
 		if (read_singly(x, &x->berth, 10, &digest, e))
 			return -1;
 		usleep(IDLE_MS * 1000);
-		at = file_text(path, text, sizeof text) > 0 ? strstr(text, "VmRSS:") : NULL;
-		if (!at)
+		resident = rss_of_pid(x->berth.pid);
+		if (resident <= 0)
 			return err_set(e, ERR_FAILED, "the server has ended");
-		bench_value(r, "resident", (double)strtoull(at + 6, NULL, 10) / 1024);
+		bench_value(r, "resident", resident);
 	}
 	return 0;
 }
