@@ -81,7 +81,7 @@ static int look_at_line(
 
 	if (ret->mine)
 		return 1;
-	if (mkdirat(w->fd, LINE, 0700) < 0 && errno != EEXIST)
+	if (t->fd < 0 && mkdirat(w->fd, LINE, 0700) < 0 && errno != EEXIST)
 		return -1;
 	line = openat(w->fd, LINE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (line < 0)
