@@ -125,6 +125,7 @@ struct wrapped {
 		changes; /* a variable is set for it: shell_variable_runs, shell_variable_changes */
 	bool bash, sh, foreign; /* the shell that reads it; none: the one that runs the command */
 	bool errexit, nounset;
+	bool startup;   /* the shell reads a start-up file before it */
 	bool harm_only; /* no list judges it: a guess at what another program runs */
 };
 

@@ -183,24 +183,48 @@ static char *name_without(const struct command *c)
 	return str_detach(&name);
 }
 
+/* Is it named by a path, and not one of the system's directories, which an agent cannot write? */
+static bool is_placed(const struct command *c)
+{
+	static const char *const dirs[] = {
+		"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"};
+	const char *path = c->word[0].text;
+	size_t n = (size_t)(harm_name(c) - path);
+
+	for (size_t i = 0; n && i < COUNT(dirs); i++)
+		if (n - 1 == strlen(dirs[i]) && !memcmp(path, dirs[i], n - 1))
+			return false;
+	return n > 0;
+}
+
+static void join_command(const struct command *c, const char *name, struct str *out)
+{
+	str_adds(out, name);
+	for (size_t i = 1; i < c->n; i++) {
+		str_addc(out, ' ');
+		str_adds(out, c->word[i].text);
+	}
+}
+
 static int check_lists(const struct judge *j, const struct command *c, struct err *e)
 {
 	const struct rule_set *r = j->r;
-	AUTO_STR struct str joined = STR_INIT;
+	AUTO_STR struct str joined = STR_INIT, placed = STR_INIT;
 	AUTO_FREE char *name = NULL;
+	bool by_path = is_placed(c);
 	char shown[200];
 
 	if (!j->block && !j->allow)
 		return 0;
 	name = name_without(c);
-	str_adds(&joined, name);
-	for (size_t i = 1; i < c->n; i++) {
-		str_addc(&joined, ' ');
-		str_adds(&joined, c->word[i].text);
-	}
+	join_command(c, name, &joined);
+	if (by_path)
+		join_command(c, c->word[0].text, &placed);
 	for (size_t i = 0; j->block && i < r->nblock; i++) {
 		int found = matches_command(&r->block[i], joined.s);
 
+		if (!found && by_path)
+			found = matches_command(&r->block[i], placed.s);
 		if (found)
 			return err_set(e, ERR_REFUSED, "`%s` is refused: the definition %s (%s).",
 				text_clean(shown, sizeof shown, joined.s),
@@ -209,12 +233,14 @@ static int check_lists(const struct judge *j, const struct command *c, struct er
 				r->block[i].text);
 	}
 	for (size_t i = 0; j->allow && i < r->nallow; i++)
-		if (matches_command(&r->allow[i], joined.s) > 0)
+		if (matches_command(&r->allow[i], by_path ? placed.s : joined.s) > 0)
 			return 0;
 	if (j->allow)
 		return err_set(e, ERR_REFUSED,
-			"`%s` is refused: the definition allows other commands only.",
-			text_clean(shown, sizeof shown, joined.s));
+			"`%s` is refused: the definition allows other commands only%s.",
+			text_clean(shown, sizeof shown, by_path ? placed.s : joined.s),
+			by_path ? ", and a program outside the system's directories only by its path"
+				: "");
 	return 0;
 }
 
@@ -231,6 +257,8 @@ static int check_sure(const struct command *c, const struct wrapped *w, struct e
 		why = "its name is a wildcard";
 	else if (w->script && w->dynamic)
 		why = "it runs a script that is only known at run time";
+	else if (w->startup)
+		why = "with -i or -l a shell runs a start-up file first";
 	else if (w->loose)
 		why = "what comes before the inner command may become several words; put it in quotes";
 	else if (w->changes)
@@ -390,7 +418,8 @@ static int check_command(const struct judge *j, const struct command *c, struct 
 		result = check_sure(c, &w, e);
 	else if (j->block && w.runs)
 		result = refuse_variable(c, e);
-	if (!result && !wrap_is_wrapper(c))
+	/* A file of the agent's own may have the name of a wrapper. */
+	if (!result && (!wrap_is_wrapper(c) || (j->allow && is_placed(c))))
 		result = check_lists(j, c, e);
 	if (!result && j->harm)
 		result = harm_command(&j->r->harm, c, e);

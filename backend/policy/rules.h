@@ -9,10 +9,12 @@
  * purpose; the container's isolation does not depend on them.
  *
  * A pattern of a list is a regular expression (berth/regex.h) over the command's words joined by one
- * blank, its directory taken off the first, and must match from beginning to end.  Where it begins
- * with a plain word, the command's name must be that word or that word and a version: `python.*`
- * means python and python3.11 with any arguments, and not pythonevil.  With an allow list every
- * simple command must match one of its patterns; no simple command may match one of the block list.
+ * blank and must match from beginning to end.  /bin, /usr/bin, /usr/local/bin and the like are taken off the
+ * first word; a program elsewhere may be a file of the agent's own: it is allowed only by its path, as written,
+ * and blocked by its path or its name.  Where a pattern begins with a plain word, the command's name must be
+ * that word or that word and a version: `python.*` means python and python3.11 with any arguments, and not
+ * pythonevil.  With an allow list every simple command must match one of its patterns; no simple command may
+ * match one of the block list.
  *
  * A script is refused under a list of either kind where it holds a construct that the reader does not
  * understand for sure (shell_reader.h), and under an allow list where the name of a command, or a script

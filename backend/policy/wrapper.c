@@ -240,6 +240,7 @@ static char *join_words_from(const struct command *c, size_t from)
 struct call {
 	const struct shell_word *text; /* sh -c TEXT */
 	bool file, errexit, nounset;
+	bool startup; /* it reads a start-up file first: ~/.profile, ~/.bashrc, the one that is given */
 };
 
 /* sh -c TEXT, sh -ec TEXT, sh -o errexit -c TEXT, bash -euo pipefail -c -- TEXT, sh -s, sh FILE */
@@ -260,8 +261,11 @@ static struct call read_call(const struct command *c)
 			break;
 		if (!strcmp(t, "--rcfile") || !strcmp(t, "--init-file"))
 			i++;
-		if (t[1] == '-')
+		if (t[1] == '-') {
+			call.startup |= !strncmp(t, "--l", 3) || !strcmp(t, "--interactive");
 			continue;
+		}
+		call.startup |= t[0] == '-' && strpbrk(t, "il");
 		text |= t[0] == '-' && strchr(t, 'c');
 		input |= t[0] == '-' && strchr(t, 's');
 		call.errexit |= t[0] == '-' && strchr(t, 'e');
@@ -337,6 +341,7 @@ static void open_shell(const struct command *c, const struct shell *shell, struc
 	if (call.text) {
 		w->script = call.text->text;
 		w->dynamic = call.text->dynamic;
+		w->startup = call.startup;
 	} else if (!call.file) {
 		w->script = c->input;
 	}

@@ -187,6 +187,39 @@ static void test_lists(void **state)
 	assert_int_equal(e.kind, ERR_CONFIG);
 }
 
+/* A program of the agent's own may have the name of one that is allowed, or of one that only runs others. */
+static void test_programs_by_path(void **state)
+{
+	static const char *const allow[] = {"ls.*", "\\./run\\.sh.*", "bin/t"},
+				 *const block[] = {"curl .*", "/w/x"};
+	static const char *const refused[] = {"/w/bin/ls", "./ls", "bin/ls", "../bin/ls -l",
+		"/bin/../w/ls", "/bin/w/ls", "//ls", "~/ls", "\"$D/ls\"", "ls && ./ls", "./env ls",
+		"/w/timeout 3 ls", "./sh -c ls", "./nice ls", "env ./ls", "xargs ./ls", "t",
+		"/w/run.sh"};
+	static const char *const fine[] = {"ls", "/bin/ls -l", "/usr/bin/ls", "/usr/local/bin/ls",
+		"/usr/bin/env ls", "/bin/sh -c ls", "./run.sh -a", "bin/t"};
+
+	static const char *const startup[] = {"bash -lc ls", "bash -l -c ls", "sh -lc ls",
+		"bash --login -c ls", "bash -ic ls", "bash --rcfile /w/x -ic ls",
+		"env bash --init-file /w/x -i -c ls"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(startup); i++)
+		assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, startup[i]), -1);
+	assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, "bash --norc -ec ls"), 0);
+	assert_int_equal(check_by_words(NULL, 0, block, COUNT(block), "bash -lc ls"), 0);
+	for (size_t i = 0; i < COUNT(refused); i++)
+		if (!check_by_lists(allow, COUNT(allow), NULL, 0, refused[i]))
+			fail_msg("allowed: %s", refused[i]);
+	for (size_t i = 0; i < COUNT(fine); i++)
+		if (check_by_lists(allow, COUNT(allow), NULL, 0, fine[i]))
+			fail_msg("refused: %s", fine[i]);
+	assert_int_equal(check_by_words(allow, COUNT(allow), NULL, 0, "/w/ls"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, COUNT(block), "./curl x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, COUNT(block), "/w/x"), -1);
+	assert_int_equal(check_by_lists(NULL, 0, block, COUNT(block), "/w/y"), 0);
+}
+
 /* What the shell takes for syntax is no command that a list would have to name. */
 static void test_syntax(void **state)
 {
@@ -483,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_harmless),
 		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_programs_by_path),
 		cmocka_unit_test(test_dialect),
 		cmocka_unit_test(test_syntax),
 		cmocka_unit_test(test_rule_argv),
