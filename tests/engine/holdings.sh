@@ -80,7 +80,10 @@ check 'two at once' bash -c "[ $one = 0 ] || [ $two = 0 ]; ! docker volume inspe
 
 check 'a volume goes' says 0 "*removed  volume    $n-x*1 removed*" "$BERTH" volumes rm --yes "$n-x"
 check 'it is gone' bash -c "! docker volume inspect $n-x"
-check 'an image goes with all its names' says 0 "*1 removed*" "$BERTH" images rm --yes "team/$n:2"
+check 'one name does not take the others along' says 2 "*is also named*give all its names or its id*" "$BERTH" images rm --yes "team/$n:2"
+check 'they are there' docker image inspect "$n:1" "team/$n:2" "team/$n:4"
+check 'nor some of them' says 2 "*is also named team/$n:4*" "$BERTH" images rm --yes "$n:1" "team/$n:2"
+check 'an image goes with all its names' says 0 "*1 removed*" "$BERTH" images rm --yes "$n:1" "team/$n:2" "team/$n:4"
 check 'they are gone' bash -c "for i in $n:1 team/$n:2 team/$n:4; do ! docker image inspect \$i || exit 1; done"
 check 'its base is not' docker image inspect box:1
 check 'an id is enough' says 0 '*1 removed*' "$BERTH" networks rm --yes "$(docker network inspect -f '{{.Id}}' "$n-m" | cut -c 1-12)"

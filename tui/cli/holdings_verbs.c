@@ -206,15 +206,19 @@ int cli_held_list(const struct cli *c, const struct settings *s, struct err *e)
 
 /* ---- rm */
 
-static bool has_held_name(const struct holding *h, const char *word)
+static bool is_named(const char *name, const char *word)
 {
 	size_t n = strlen(word);
 
+	return !strncmp(name, word, n) && (!name[n] || !strcmp(name + n, ":latest"));
+}
+
+static bool has_held_name(const struct holding *h, const char *word)
+{
 	if (!strcmp(h->name, word) || !strcmp(h->id, word))
 		return true;
 	for (size_t i = 0; i < h->nnames; i++)
-		if (!strcmp(h->names[i], word) ||
-			(!strncmp(h->names[i], word, n) && !strcmp(h->names[i] + n, ":latest")))
+		if (is_named(h->names[i], word))
 			return true;
 	return false;
 }
@@ -274,6 +278,28 @@ static int check_all_may_go(const struct cli *c, struct clean_host *h, const str
 	return 0;
 }
 
+/* Nobody means another name of an image by one: all of them are given, or the id. */
+static int check_all_names(
+	const struct cli *c, const struct holding *h, const char *word, struct err *e)
+{
+	char shown[128];
+
+	if (h->nnames < 2 || !has_held_name(h, word) || !strcmp(h->id, word))
+		return 0;
+	for (size_t i = 0; i < h->nnames; i++) {
+		int k = 0;
+
+		while (k < c->argc && !is_named(h->names[i], c->argv[k]))
+			k++;
+		if (k == c->argc)
+			return err_set(e, ERR_USAGE,
+				"%.80s is an image that is also named %s; give all its names or its id to "
+				"remove it, or remove one name with `berth image remove`.",
+				word, text_clean(shown, sizeof shown, h->names[i]));
+	}
+	return 0;
+}
+
 static int remove_held(const struct cli *c, struct clean_host *h, struct arena *mem, struct err *e)
 {
 	const struct holdings *all = holdings_look(h, kind_of_command(c), NULL, false, mem, e);
@@ -285,7 +311,7 @@ static int remove_held(const struct cli *c, struct clean_host *h, struct arena *
 		const struct holding *one = find_meant(all, c->argv[i], e);
 		size_t k = 0;
 
-		if (!one)
+		if (!one || check_all_names(c, one, c->argv[i], e))
 			return -1;
 		while (k < n && strcmp(id[k], one->id) != 0)
 			k++;
