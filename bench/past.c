@@ -77,9 +77,7 @@ static int list_runs(const struct cli *c, struct err *e)
 	if (rc < 0)
 		return -1;
 	if (cli_flag(c, "json")) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.bench_runs/1");
+		jsonw_document(&j, "berth.bench_runs/1");
 		jsonw_array(&j, "runs");
 		for (size_t i = 0; i < n; i++) {
 			jsonw_object(&j, NULL);
@@ -92,8 +90,6 @@ static int list_runs(const struct cli *c, struct err *e)
 			jsonw_text(&j, "machine", runs[i].machine);
 			jsonw_end(&j);
 		}
-		jsonw_end(&j);
-		jsonw_end(&j);
 		return jsonw_print(&j);
 	}
 	if (!n)
@@ -153,9 +149,7 @@ int bench_list(const struct cli *c, const struct settings *unused, struct err *e
 		list_text(own, nown);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.bench_list/1");
+	jsonw_document(&j, "berth.bench_list/1");
 	jsonw_array(&j, "cases");
 	for (size_t i = 0; i < bench_nsuites; i++)
 		for (const struct bench_case *k = bench_suites[i]->cases; k->name; k++) {
@@ -185,8 +179,6 @@ int bench_list(const struct cli *c, const struct settings *unused, struct err *e
 		jsonw_text(&j, "path", own[i].path);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -477,9 +469,7 @@ int bench_trend(const struct cli *c, const struct settings *unused, struct err *
 	int rc = -1;
 
 	(void)unused;
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.bench_trend/1");
+	jsonw_document(&j, "berth.bench_trend/1");
 	jsonw_array(&j, "series");
 	if (h && find_run(h, c, NULL, 0, &last, e) == 0)
 		rc = each_case(c, h, last.machine, json ? &j : NULL, &shown, e);

@@ -157,9 +157,7 @@ void report_json(FILE *out, const struct results *r, const char *schema)
 	struct tally t = results_tally(r);
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", schema);
+	jsonw_document(&j, schema);
 	write_run(&j, "run", &r->run);
 	if (r->baseline.id)
 		write_run(&j, "baseline", &r->baseline);

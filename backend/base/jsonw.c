@@ -14,6 +14,13 @@ void jsonw_init(struct jsonw *j, bool lines)
 	str_init(&j->out);
 }
 
+void jsonw_document(struct jsonw *j, const char *schema)
+{
+	jsonw_init(j, false);
+	jsonw_object(j, NULL);
+	jsonw_text(j, "schema", schema);
+}
+
 void jsonw_release(struct jsonw *j)
 {
 	str_release(&j->out);

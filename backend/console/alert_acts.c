@@ -82,9 +82,7 @@ static void describe_alert(struct alert_act *a, const struct where_row *row)
 	while (where_columns[columns].name)
 		columns++;
 	a->values = arena_array(&a->mem, columns + 8, sizeof *a->values);
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.alert/1");
+	jsonw_document(&j, "berth.alert/1");
 	jsonw_text(&j, "at", format_stamp(at, clock_wall_ms()));
 	jsonw_text(&j, "alert", a->rule->name);
 	jsonw_text(&j, "when", a->rule->when);

@@ -30,6 +30,8 @@ struct jsonw {
 };
 
 void jsonw_init(struct jsonw *j, bool lines);
+void jsonw_document(
+	struct jsonw *j, const char *schema); /* an indented object that begins with it */
 void jsonw_release(struct jsonw *j);
 
 void jsonw_object(struct jsonw *j, const char *key);

@@ -56,15 +56,11 @@ static int print_agents_json(const struct snapshot *s)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.agents/1");
+	jsonw_document(&j, "berth.agents/1");
 	jsonw_bool(&j, "complete", s->agents_done);
 	jsonw_array(&j, "agents");
 	for (size_t i = 0; i < s->nagents; i++)
 		json_agent(&j, &s->agents[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -394,15 +394,12 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	if (has_kept(&crew))
 		cli_start_keeper(c);
 	if (cli_flag(c, "json")) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.up/1");
+		jsonw_document(&j, "berth.up/1");
 		jsonw_array(&j, "agents");
 		for (size_t i = 0; i < crew.n; i++)
 			json_up(&j, &crew.work[i]);
 		jsonw_end(&j);
 		team_notes_json(&team, &j);
-		jsonw_end(&j);
 		jsonw_print(&j);
 	} else {
 		for (size_t i = 0; i < crew.n; i++)

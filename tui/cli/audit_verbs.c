@@ -274,8 +274,6 @@ static void put_summary(const struct listing *l)
 	jsonw_object(&j, "summary");
 	jsonw_text(&j, "schema", "berth.audit/1");
 	jsonw_uint(&j, "records", l->shown);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -314,9 +312,7 @@ static void print_verdict_json(const struct audit_verdict *v)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.audit_verify/1");
+	jsonw_document(&j, "berth.audit_verify/1");
 	jsonw_bool(&j, "clean", v->fault == AUDIT_CLEAN);
 	jsonw_text(&j, "fault", v->fault == AUDIT_CLEAN ? NULL : audit_fault_name(v->fault));
 	jsonw_text(&j, "sentence", v->fault == AUDIT_CLEAN ? NULL : v->sentence);
@@ -333,7 +329,6 @@ static void print_verdict_json(const struct audit_verdict *v)
 	jsonw_uint(&j, "unacknowledged_bytes", v->unacknowledged_bytes);
 	jsonw_text(&j, "head", v->head);
 	jsonw_text(&j, "first_key", v->first_key);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -440,9 +435,7 @@ int cli_audit_head(const struct cli *c, const struct settings *s, struct err *e)
 			format_count(n, h.seq), format_bytes(size, h.bytes), h.segments);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.audit_head/1");
+	jsonw_document(&j, "berth.audit_head/1");
 	jsonw_uint(&j, "seq", h.seq);
 	jsonw_text(&j, "head", h.hash);
 	jsonw_uint(&j, "first_seq", h.first);
@@ -451,6 +444,5 @@ int cli_audit_head(const struct cli *c, const struct settings *s, struct err *e)
 	jsonw_uint(&j, "bytes", h.bytes);
 	jsonw_uint(&j, "segments", h.segments);
 	jsonw_text(&j, "next_key", h.next_key);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }

@@ -167,9 +167,7 @@ static void json_result(const struct work *w, const struct err *e)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.clean/1");
+	jsonw_document(&j, "berth.clean/1");
 	jsonw_text(&j, "plan", w->plan->name);
 	jsonw_text(&j, "engine", w->plan->engine);
 	jsonw_uint(&j, "removed", w->sum.done);
@@ -194,8 +192,6 @@ static void json_result(const struct work *w, const struct err *e)
 		jsonw_text(&j, "message", *w->outcome[i].said ? w->outcome[i].said : NULL);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 

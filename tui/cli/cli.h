@@ -133,7 +133,7 @@ int cli_finish(void);
 /* Print what was found in a file, as `config check` does; the exit code. */
 int cli_conclude_check(
 	const struct cli *c, const char *kind, const struct err *found, size_t n, const char *file);
-/* The same for a document, which is released. */
+/* The same for a document: what is still open in it is ended, and it is released. */
 struct jsonw;
 int jsonw_print(struct jsonw *j);
 /* --timeout, "1.5" seconds; 0: it was not given. */

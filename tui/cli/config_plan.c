@@ -324,9 +324,7 @@ int findings_json(const struct findings *f, const char *file)
 	size_t ntighter = list_tighter(f, tighter);
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.config_check/1");
+	jsonw_document(&j, "berth.config_check/1");
 	jsonw_text(&j, "file", file);
 	jsonw_text(&j, "kind", f->kind);
 	jsonw_bool(&j, "ok", f->n == 0);
@@ -348,8 +346,6 @@ int findings_json(const struct findings *f, const char *file)
 		jsonw_int(&j, "column", f->team.ignored[i].at.column);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -119,9 +119,7 @@ int cli_doctor(const struct cli *c, const struct settings *unused, struct err *e
 	if (b)
 		p.snapshot = cli_wait(b, true, &p.engine_err);
 	if (r.as_json) {
-		jsonw_init(&r.json, false);
-		jsonw_object(&r.json, NULL);
-		jsonw_text(&r.json, "schema", "berth.doctor/1");
+		jsonw_document(&r.json, "berth.doctor/1");
 		jsonw_text(&r.json, "version", berth_build.version);
 		jsonw_array(&r.json, "checks");
 	}

@@ -102,9 +102,7 @@ int cli_engine_status(const struct cli *c, const struct settings *s, struct err 
 	if (private_engine_status(&en, e) < 0)
 		return -1;
 	if (cli_flag(c, "json")) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.engine/1");
+		jsonw_document(&j, "berth.engine/1");
 		jsonw_bool(&j, "running", en.pid > 0);
 		jsonw_bool(&j, "answers", en.answers);
 		if (en.pid)
@@ -114,7 +112,6 @@ int cli_engine_status(const struct cli *c, const struct settings *s, struct err 
 		jsonw_text(&j, "socket", en.socket);
 		jsonw_text(&j, "data", en.data);
 		jsonw_text(&j, "log", en.log);
-		jsonw_end(&j);
 		rc = jsonw_print(&j);
 	} else {
 		if (en.pid)

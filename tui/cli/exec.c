@@ -41,11 +41,8 @@ static int print_exec_json(const struct run_result *r, const struct command_io *
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.exec/1");
+	jsonw_document(&j, "berth.exec/1");
 	command_json(&j, io, r);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -179,9 +179,7 @@ static int print_contents(struct files_cli *x, struct err *e)
 	if (files_read(x->files, x->root, want, n, &o, &r, e) < 0)
 		return -1;
 	files_cli_quiet();
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.files_read/1");
+	jsonw_document(&j, "berth.files_read/1");
 	jsonw_array(&j, "files");
 	for (size_t i = 0; i < n; i++) {
 		rc = r->items[i].err ? err_exit_code(r->items[i].err) : 0;
@@ -256,9 +254,7 @@ static void json_written(const struct files_cli *x, const struct files_writing *
 	char token[FILES_TOKEN_MAX];
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.files_write/1");
+	jsonw_document(&j, "berth.files_write/1");
 	jsonw_array(&j, "files");
 	for (size_t i = 0; i < w->n; i++) {
 		jsonw_object(&j, NULL);
@@ -270,7 +266,6 @@ static void json_written(const struct files_cli *x, const struct files_writing *
 	jsonw_end(&j);
 	jsonw_uint(&j, "failed", w->failed);
 	jsonw_uint(&j, "written_bytes", w->bytes);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -565,9 +560,7 @@ static int transform_contents(struct files_cli *x, struct err *e)
 	}
 	files_cli_quiet();
 	if (x->json) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.files_transform/1");
+		jsonw_document(&j, "berth.files_transform/1");
 		jsonw_bool(&j, "applied", !o.preview);
 		jsonw_uint(&j, "files", r.files);
 		jsonw_uint(&j, "changed", r.changed);
@@ -578,7 +571,6 @@ static int transform_contents(struct files_cli *x, struct err *e)
 		jsonw_uint(&j, "gave_up", r.gave_up);
 		jsonw_uint(&j, "ignored", r.ignored);
 		jsonw_textn(&j, "diff", r.diff.s, r.diff.len);
-		jsonw_end(&j);
 		rc = jsonw_print(&j);
 	} else {
 		print_lines(x, r.diff.s, r.diff.len);

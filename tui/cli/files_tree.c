@@ -153,9 +153,7 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 		return rc;
 	}
 	snprintf(schema, sizeof schema, "berth.files_%s/1", what);
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", schema);
+	jsonw_document(&j, schema);
 	jsonw_uint(&j, "files", t->files);
 	jsonw_uint(&j, "directories", t->dirs);
 	jsonw_uint(&j, "links", t->links);
@@ -167,7 +165,6 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	}
 	jsonw_uint(&j, "errors", t->errors);
 	jsonw_text(&j, "error", rc < 0 ? e->msg : NULL);
-	jsonw_end(&j);
 	return jsonw_print(&j) ? 1 : rc;
 }
 

@@ -210,6 +210,8 @@ int cli_finish(void)
 
 int jsonw_print(struct jsonw *j)
 {
+	while (j->depth)
+		jsonw_end(j);
 	fwrite(j->out.s, 1, j->out.len, stdout);
 	jsonw_release(j);
 	return cli_finish();

@@ -213,9 +213,7 @@ static int print_history_json(const struct asked *a)
 	char at[FORMAT_MAX];
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.history/1");
+	jsonw_document(&j, "berth.history/1");
 	jsonw_text(&j, "engine", p->row.engine);
 	jsonw_text(&j, "container", *p->row.name ? p->row.name : NULL);
 	jsonw_text(&j, "agent", *p->row.agent ? p->row.agent : NULL);
@@ -237,8 +235,6 @@ static int print_history_json(const struct asked *a)
 	jsonw_array(&j, "events");
 	for (size_t i = 0; i < p->nevents; i++)
 		add_event_json(&j, &p->event[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -285,14 +281,10 @@ static int list_history(const struct cli *c, const char *path, struct err *e)
 			print_kept_row(&rows[i]);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.history_list/1");
+	jsonw_document(&j, "berth.history_list/1");
 	jsonw_array(&j, "containers");
 	for (size_t i = 0; i < n; i++)
 		add_kept_json(&j, &rows[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

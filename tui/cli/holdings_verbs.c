@@ -166,15 +166,11 @@ static int json_holdings(const struct holdings *all)
 	struct jsonw j;
 
 	snprintf(schema, sizeof schema, "berth.%s/1", holding_kind_name(all->kind));
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", schema);
+	jsonw_document(&j, schema);
 	jsonw_bool(&j, "measured", all->measured);
 	jsonw_array(&j, holding_kind_name(all->kind));
 	for (size_t i = 0; i < all->n; i++)
 		json_held(&j, all->kind, &all->item[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -150,14 +150,10 @@ static int print_hosts_json(const struct snapshot *s)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.hosts/1");
+	jsonw_document(&j, "berth.hosts/1");
 	jsonw_array(&j, "hosts");
 	for (size_t i = 0; i < s->nhosts; i++)
 		json_host(&j, &s->hosts[i], s->at_ns);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

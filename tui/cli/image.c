@@ -94,9 +94,7 @@ static void json_list(const struct image_row *rows, size_t n)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.image_list/1");
+	jsonw_document(&j, "berth.image_list/1");
 	jsonw_array(&j, "images");
 	for (size_t i = 0; i < n; i++)
 		json_row(&j, &rows[i]);
@@ -110,8 +108,6 @@ static void json_list(const struct image_row *rows, size_t n)
 		jsonw_bool(&j, "present", is_there(rows, n, s->tag));
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -155,9 +151,7 @@ static void json_made(
 	size_t n = images_last_lines(x->im, &lines);
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.image/1");
+	jsonw_document(&j, "berth.image/1");
 	jsonw_text(&j, "verb", verb);
 	jsonw_bool(&j, "ok", !err);
 	jsonw_text(&j, "error", err ? err->msg : NULL);
@@ -170,8 +164,6 @@ static void json_made(
 	jsonw_array(&j, "output");
 	for (size_t i = 0; i < n; i++)
 		jsonw_text(&j, NULL, lines[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -305,13 +297,10 @@ static int remove_one_image(struct image_cli *x, struct err *e)
 			gone.deleted == 1 ? "" : "s");
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.image_remove/1");
+	jsonw_document(&j, "berth.image_remove/1");
 	jsonw_text(&j, "image", x->c->argv[0]);
 	jsonw_uint(&j, "untagged", gone.untagged);
 	jsonw_uint(&j, "deleted", gone.deleted);
-	jsonw_end(&j);
 	jsonw_print(&j);
 	return 0;
 }

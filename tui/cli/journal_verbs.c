@@ -72,14 +72,10 @@ int cli_journal_list(const struct cli *c, const struct settings *s, struct err *
 			print_journal_line(&all[i], cli_columns());
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.journal/1");
+	jsonw_document(&j, "berth.journal/1");
 	jsonw_array(&j, "commands");
 	for (size_t i = n; i--;)
 		put_command_json(&j, &all[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

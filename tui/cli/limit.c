@@ -68,9 +68,7 @@ static int print_limits_now(const struct cli *c, const struct container *k,
 	struct jsonw j;
 
 	if (cli_flag(c, "json")) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.limit/1");
+		jsonw_document(&j, "berth.limit/1");
 		jsonw_text(&j, "id", k->id);
 		jsonw_text(&j, "name", k->name);
 		if (l->memory_bytes)
@@ -86,7 +84,6 @@ static int print_limits_now(const struct cli *c, const struct container *k,
 		else
 			jsonw_null(&j, "pids_limit");
 		jsonw_text(&j, "read_from", kernel ? "kernel" : "engine");
-		jsonw_end(&j);
 		return jsonw_print(&j);
 	}
 	if (l->memory_bytes)

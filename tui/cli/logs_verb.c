@@ -157,8 +157,6 @@ static void print_log_json(const struct log_print *p, const struct log_line *lin
 		jsonw_textn(&j, NULL, line->text + start, end - start);
 		at = end;
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 

@@ -408,7 +408,6 @@ static void print_engine_event(const struct look *l, const struct engine_event *
 	jsonw_text(&j, "id", v->id);
 	jsonw_text(&j, "name", v->name);
 	jsonw_text(&j, "more", v->more);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 

@@ -88,15 +88,11 @@ int cli_net_list(const struct cli *c, const struct settings *s, struct err *e)
 			print_rule(&b->rule[i], clock_wall_ms() / 1000);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.net_rules/1");
+	jsonw_document(&j, "berth.net_rules/1");
 	jsonw_text(&j, "container", b->name);
 	jsonw_array(&j, "rules");
 	for (size_t i = 0; i < b->n; i++)
 		add_rule_json(&j, &b->rule[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -324,15 +320,11 @@ int cli_net_log(const struct cli *c, const struct settings *s, struct err *e)
 			print_connection(&v[i]);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.net_log/1");
+	jsonw_document(&j, "berth.net_log/1");
 	jsonw_text(&j, "container", name);
 	jsonw_array(&j, "connections");
 	for (int i = 0; i < n; i++)
 		add_connection_json(&j, &v[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -400,9 +392,7 @@ int cli_net_usage(const struct cli *c, const struct settings *s, struct err *e)
 			print_route_line(&route[i]);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.net_usage/1");
+	jsonw_document(&j, "berth.net_usage/1");
 	jsonw_text(&j, "container", name);
 	jsonw_text(&j, "path", u.relayed ? "relay" : "lane");
 	jsonw_int(&j, "since", u.since_ms);
@@ -416,7 +406,5 @@ int cli_net_usage(const struct cli *c, const struct settings *s, struct err *e)
 	jsonw_array(&j, "routes");
 	for (size_t i = 0; i < n; i++)
 		add_route_json(&j, &route[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }

@@ -214,8 +214,6 @@ static void print_queue_json(const struct asked_agent *a)
 	jsonw_array(&j, "asked");
 	for (size_t i = 0; i < a->q.n; i++)
 		put_asked_json(&j, a, &a->q.asked[i]);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	jsonw_print(&j);
 }
 
@@ -439,9 +437,7 @@ static int print_test_json(const char *name, const struct egress_target *to,
 
 	if (r)
 		egress_write_rule(r, text);
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.net_test/1");
+	jsonw_document(&j, "berth.net_test/1");
 	jsonw_text(&j, "container", name);
 	jsonw_text(&j, "host", to->host);
 	jsonw_uint(&j, "port", to->port);
@@ -449,7 +445,6 @@ static int print_test_json(const char *name, const struct egress_target *to,
 	jsonw_text(&j, "rule", r ? text : NULL);
 	jsonw_text(&j, "origin", r ? egress_origin_name(r->origin) : NULL);
 	jsonw_bool(&j, "tls", egress_wants_tls(r, to));
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -99,11 +99,8 @@ static int tell_opened(const struct cli *c, const struct port_row *r)
 		printf("port %u of %s is at %s\n", r->port, r->container, where);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.port/1");
+	jsonw_document(&j, "berth.port/1");
 	add_port_members(&j, r);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -175,16 +172,12 @@ int cli_port_list(const struct cli *c, const struct settings *s, struct err *e)
 			print_port(&row[i]);
 		return cli_finish();
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.ports/1");
+	jsonw_document(&j, "berth.ports/1");
 	jsonw_array(&j, "ports");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(&j, NULL);
 		add_port_members(&j, &row[i]);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }

@@ -134,9 +134,7 @@ int ps_print_json(const struct cli *c, const struct snapshot *s)
 	const struct engine_state *en = &s->engine;
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.ps/1");
+	jsonw_document(&j, "berth.ps/1");
 	json_stamp(&j, "at", s->at_wall_ms);
 	jsonw_object(&j, "engine");
 	jsonw_text(&j, "id", en->id);
@@ -154,7 +152,5 @@ int ps_print_json(const struct cli *c, const struct snapshot *s)
 	for (size_t i = 0; i < s->ncontainers; i++)
 		if (ps_is_shown(c, &s->containers[i]))
 			json_container(&j, &s->containers[i], s);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }

@@ -105,14 +105,10 @@ int cli_tool_list(const struct cli *c, const struct settings *s, struct err *e)
 	if (read_tool_team(c, &t, e))
 		return -1;
 	if (cli_flag(c, "json")) {
-		jsonw_init(&j, false);
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.tool_list/1");
+		jsonw_document(&j, "berth.tool_list/1");
 		jsonw_array(&j, "tools");
 		for (size_t i = 0; i < t.ntools; i++)
 			json_tool(&j, &t, &t.tools[i]);
-		jsonw_end(&j);
-		jsonw_end(&j);
 		rc = jsonw_print(&j);
 	} else {
 		if (t.ntools)
@@ -130,9 +126,7 @@ static int print_tool_json(const struct command_io *io, const char *name,
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.tool_run/1");
+	jsonw_document(&j, "berth.tool_run/1");
 	jsonw_text(&j, "tool", name);
 	jsonw_text(&j, "container", *ran->name ? ran->name : NULL);
 	jsonw_bool(&j, "warm", ran->warm);
@@ -141,7 +135,6 @@ static int print_tool_json(const struct command_io *io, const char *name,
 	jsonw_number(&j, "lane_ms", ran->lane_ms, 3);
 	jsonw_number(&j, "remove_ms", ran->remove_ms, 3);
 	command_json(&j, io, r);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

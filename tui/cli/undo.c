@@ -18,9 +18,7 @@ static int print_undoable_json(const struct undo_item *all, size_t n)
 	char at[FORMAT_MAX];
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.undo/1");
+	jsonw_document(&j, "berth.undo/1");
 	jsonw_array(&j, "removed");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(&j, NULL);
@@ -33,8 +31,6 @@ static int print_undoable_json(const struct undo_item *all, size_t n)
 		jsonw_bool(&j, "can_be_undone", !all[i].ours);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

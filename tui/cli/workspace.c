@@ -373,9 +373,7 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 			print_listed(x, &all[i]);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_list/1");
+	jsonw_document(&j, "berth.workspace_list/1");
 	jsonw_array(&j, "workspaces");
 	for (size_t i = 0; i < n; i++) {
 		AUTO_FREE char *path = xasprintf(
@@ -397,8 +395,6 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 		workspace_cli_json_git(&git, &j);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

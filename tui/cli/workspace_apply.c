@@ -431,9 +431,7 @@ static int json_apply(const struct applying_cli *t, bool taken)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_take/1");
+	jsonw_document(&j, "berth.workspace_take/1");
 	jsonw_text(&j, "from", t->from.name);
 	jsonw_text(&j, "into", cli_value(t->x->c, "into"));
 	jsonw_text(&j, "start", t->start ? checkpoint_tree_name(t->start) : NULL);
@@ -444,7 +442,6 @@ static int json_apply(const struct applying_cli *t, bool taken)
 	workspace_cli_json_apply(&j, t->plan);
 	json_runs(&j, t->plan);
 	json_hunks(&j, t->plan);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -116,13 +116,10 @@ static int print_archiving(const struct archiving_cli *a)
 			format_bytes(bytes, a->made.bytes), format_bytes(packed, a->made.packed));
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_archive/1");
+	jsonw_document(&j, "berth.workspace_archive/1");
 	jsonw_text(&j, "workspace", x->path);
 	json_archive(&j, x, &a->made);
 	workspace_cli_json_secrets(&j, a);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -209,9 +206,7 @@ static int unarchive_workspace(struct workspace_cli *x, struct err *e)
 		return -1;
 	path = xasprintf("%s/%s/%s", x->tree, workspace_kind_folder(x->kind),
 		cli_value(x->c, "as") ? cli_value(x->c, "as") : x->name);
-	jsonw_init(&u.j, false);
-	jsonw_object(&u.j, NULL);
-	jsonw_text(&u.j, "schema", "berth.workspace_unarchive/1");
+	jsonw_document(&u.j, "berth.workspace_unarchive/1");
 	jsonw_text(&u.j, "archive", x->path);
 	jsonw_text(&u.j, "path", path);
 	jsonw_array(&u.j, "dropped");
@@ -260,17 +255,13 @@ static int list_archives(struct workspace_cli *x, struct err *e)
 		}
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_archives/1");
+	jsonw_document(&j, "berth.workspace_archives/1");
 	jsonw_array(&j, "archives");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(&j, NULL);
 		json_archive(&j, x, &all[i]);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

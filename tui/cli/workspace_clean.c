@@ -121,9 +121,7 @@ static int clean_all(struct workspace_cli *x, struct cleaned *all, size_t n)
 	struct jsonw j;
 	int bad = 0;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_clean/1");
+	jsonw_document(&j, "berth.workspace_clean/1");
 	jsonw_bool(&j, "dry_run", dry);
 	jsonw_array(&j, "workspaces");
 	for (size_t i = 0; i < n; i++) {

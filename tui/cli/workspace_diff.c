@@ -340,9 +340,7 @@ static int tell_diff(struct diffing *d, struct err *e)
 			print_diff_sum(d);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_diff/1");
+	jsonw_document(&j, "berth.workspace_diff/1");
 	jsonw_text(&j, "from", d->a.name);
 	jsonw_text(&j, "to", d->b.name);
 	checkpoint_tree_info(d->a.tree, &a);
@@ -358,7 +356,6 @@ static int tell_diff(struct diffing *d, struct err *e)
 		jsonw_uint(&j, workspace_side_word((enum checkpoint_difference)i), d->count[i]);
 	jsonw_uint(&j, "lines_added", d->plus);
 	jsonw_uint(&j, "lines_removed", d->minus);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -163,9 +163,7 @@ static int print_forks(const struct forking *f)
 				f->name[i]);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_fork/1");
+	jsonw_document(&j, "berth.workspace_fork/1");
 	jsonw_text(&j, "workspace", x->path);
 	jsonw_text(&j, "checkpoint", f->point);
 	jsonw_array(&j, "forks");
@@ -178,8 +176,6 @@ static int print_forks(const struct forking *f)
 		jsonw_text(&j, "path", path);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -140,15 +140,12 @@ static int tell_handing(const struct handing *h, bool handed)
 				p->count[APPLY_SAME], p->count[APPLY_DROPPED], h->path);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_hand_over/1");
+	jsonw_document(&j, "berth.workspace_hand_over/1");
 	jsonw_text(&j, "from", h->from.name);
 	jsonw_text(&j, "to", h->to.path);
 	jsonw_text(&j, "path", h->path);
 	jsonw_bool(&j, "handed_over", handed);
 	workspace_cli_json_apply(&j, p);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

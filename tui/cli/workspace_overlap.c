@@ -168,14 +168,10 @@ static int print_overlaps(struct workspace_cli *x, const struct overlapping *o)
 		tell_overlaps(o, NULL);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_overlap/1");
+	jsonw_document(&j, "berth.workspace_overlap/1");
 	jsonw_text(&j, "start", checkpoint_tree_name(o->strand[0].start));
 	jsonw_array(&j, "entries");
 	tell_overlaps(o, &j);
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

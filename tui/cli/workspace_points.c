@@ -167,15 +167,12 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 		workspace_cli_tell_still(x);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.checkpoint/1");
+	jsonw_document(&j, "berth.checkpoint/1");
 	jsonw_text(&j, "workspace", x->path);
 	workspace_cli_json_point(&j, &x->made);
 	jsonw_text(&j, "unchanged_since", *by_itself.unchanged ? by_itself.unchanged : NULL);
 	jsonw_uint(&j, "dropped", by_itself.dropped);
 	workspace_cli_json_still(x, &j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -203,9 +200,7 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 			workspace_cli_point(&all[i]);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.checkpoints/1");
+	jsonw_document(&j, "berth.checkpoints/1");
 	jsonw_text(&j, "workspace", x->path);
 	jsonw_text(&j, "pending", cut ? pending : NULL);
 	jsonw_array(&j, "checkpoints");
@@ -214,8 +209,6 @@ static int list_checkpoints(struct workspace_cli *x, struct err *e)
 		workspace_cli_json_point(&j, &all[i]);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -305,9 +298,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 		workspace_cli_tell_still(x);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.restore/1");
+	jsonw_document(&j, "berth.restore/1");
 	jsonw_text(&j, "workspace", x->path);
 	jsonw_text(&j, "checkpoint", x->point);
 	jsonw_text(&j, "undo", x->undo);
@@ -317,7 +308,6 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	jsonw_uint(&j, "left", x->done.left);
 	jsonw_uint(&j, "bytes", x->done.bytes);
 	workspace_cli_json_still(x, &j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 

@@ -149,14 +149,11 @@ static int tell_put(const struct keeping *k)
 			k->result.shareable ? ", for every task" : "");
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_put_result/1");
+	jsonw_document(&j, "berth.workspace_put_result/1");
 	jsonw_text(&j, "task", k->task.name);
 	jsonw_text(&j, "name", k->result.name);
 	jsonw_bool(&j, "shareable", k->result.shareable);
 	jsonw_uint(&j, "bytes", k->result.size);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -291,11 +288,8 @@ static int list_results(struct workspace_cli *x, struct err *e)
 		jsonw_array(&j, "results");
 	}
 	rc = read_results(&k, e);
-	if (k.json && rc == 0) {
-		jsonw_end(&j);
-		jsonw_end(&j);
+	if (k.json && rc == 0)
 		rc = jsonw_print(&j);
-	}
 	leave_task(&k);
 	return rc;
 }

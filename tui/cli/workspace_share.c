@@ -149,9 +149,7 @@ static int tell_share(const struct sharing *s, bool shared)
 			printf("shared/ is version %s\n", s->version);
 		return 0;
 	}
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_share/1");
+	jsonw_document(&j, "berth.workspace_share/1");
 	jsonw_text(&j, "version", s->version);
 	jsonw_bool(&j, "shared", shared);
 	if (s->plan) {
@@ -164,7 +162,6 @@ static int tell_share(const struct sharing *s, bool shared)
 		jsonw_array(&j, "unchecked");
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -291,9 +288,7 @@ static int show_shared(struct workspace_cli *x, struct err *e)
 		return -1;
 	if (!cli_flag(x->c, "json"))
 		return version ? list_shared_files(x, version, NULL, e) : list_versions(x, NULL, e);
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_shared/1");
+	jsonw_document(&j, "berth.workspace_shared/1");
 	jsonw_text(&j, "version", version);
 	jsonw_array(&j, version ? "files" : "versions");
 	rc = version ? list_shared_files(x, version, &j, e) : list_versions(x, &j, e);

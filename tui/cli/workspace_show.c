@@ -224,9 +224,7 @@ static int json_workspace(struct workspace_cli *x, const struct shown_workspace 
 		xasprintf(s->archived ? "%s/archives/%s.tar.zst" : "%s/%s", x->tree, x->path);
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace/1");
+	jsonw_document(&j, "berth.workspace/1");
 	json_usage(&j, &s->usage);
 	jsonw_text(&j, "path", path);
 	if (s->archived)
@@ -248,8 +246,6 @@ static int json_workspace(struct workspace_cli *x, const struct shown_workspace 
 		workspace_cli_json_point(&j, &s->points[i]);
 		jsonw_end(&j);
 	}
-	jsonw_end(&j);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
@@ -397,9 +393,7 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 	bool any = workspace_quotas(x->all);
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.workspace_usage/1");
+	jsonw_document(&j, "berth.workspace_usage/1");
 	jsonw_array(&j, "workspaces");
 	for (size_t i = 0; i < n; i++) {
 		const struct workspace_usage *u = &all[i];
@@ -427,7 +421,6 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 	jsonw_uint(&j, "average_bytes", n ? sum / n : 0);
 	json_named(&j, "largest", largest);
 	json_named(&j, "oldest", oldest);
-	jsonw_end(&j);
 	return jsonw_print(&j);
 }
 
