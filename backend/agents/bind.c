@@ -133,21 +133,22 @@ int bind_wait(
 	int rc;
 
 	*ret = (struct bind_turn){.turn.fd = -1};
-	if (!h->tasks_active || !a->bound || !workspace_word(a->bound, &kind) ||
+	if (!h->defaults.tasks_active || !a->bound || !workspace_word(a->bound, &kind) ||
 		kind != WORKSPACE_TASK)
 		return 0;
 	ret->w = open_places(e);
 	if (!ret->w)
 		return -1;
 	name_holder(&by, a, h->at.info.id);
-	while ((rc = workspace_turn(ret->w, &by, h->tasks_active, &ret->turn, &line, e)) == 0) {
+	while ((rc = workspace_turn(ret->w, &by, h->defaults.tasks_active, &ret->turn, &line, e)) ==
+		0) {
 		if (h->stop && h->stop(h->stop_ctx))
 			return err_set(e, ERR_CANCELLED,
 				"%s was left unchanged: cancelled while %zu of %zu tasks were active.",
-				a->id, line.active, h->tasks_active);
+				a->id, line.active, h->defaults.tasks_active);
 		/* Those before it may be about to begin. */
-		if (!told && line.active >= h->tasks_active) {
-			tell_line(h, a, h->tasks_active, &line);
+		if (!told && line.active >= h->defaults.tasks_active) {
+			tell_line(h, a, h->defaults.tasks_active, &line);
 			told = true;
 		}
 		nanosleep(&pause, NULL);

@@ -116,8 +116,8 @@ static int make_journal(struct bringing *b, struct err *e)
 	for (size_t i = 0; i < b->secrets.n; i++)
 		secret[i] = (struct journal_secret){
 			b->secrets.secret[i].value, b->secrets.secret[i].len};
-	return journal_make(
-		b->spec.name, b->h->journal_commands, b->h->journal_bytes, secret, b->secrets.n, e);
+	return journal_make(b->spec.name, b->h->defaults.journal_commands,
+		b->h->defaults.journal_bytes, secret, b->secrets.n, e);
 }
 
 /* What was found mounted holds for this init. */
@@ -166,7 +166,7 @@ static int open_egress(struct bringing *b, const char *id, struct err *e)
 {
 	const struct egress_def *d = &b->def->egress;
 	const struct str *told = &b->routes.told, *kept = &b->routes.kept;
-	uint16_t ask_s = b->h->egress_ask_s ? b->h->egress_ask_s : EGRESS_ASK_S;
+	uint16_t ask_s = b->h->defaults.egress_ask_s ? b->h->defaults.egress_ask_s : EGRESS_ASK_S;
 
 	if (!d->ask)
 		ask_s = 0;
@@ -565,7 +565,8 @@ static int make_workspace_of(struct bringing *b, struct err *e)
 		return -1;
 	if (made < 0 || !a->bound)
 		return made;
-	if (bind_look(a, e) || (held = bind_hold(a, b->h->at.info.id, &b->h->usual, e)) < 0)
+	if (bind_look(a, e) ||
+		(held = bind_hold(a, b->h->at.info.id, &b->h->defaults.usual, e)) < 0)
 		return -1;
 	b->bound = held;
 	bind_waited(&b->turn); /* the next one's */

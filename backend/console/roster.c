@@ -261,11 +261,7 @@ void roster_open(struct backend *b, const struct backend_options *o)
 	r->users = 1;
 	r->host = o->host ? xstrdup(o->host) : NULL;
 	r->context = o->context ? xstrdup(o->context) : NULL;
-	r->journal_commands = o->journal_commands;
-	r->egress_ask_s = o->egress_ask_s;
-	r->journal_bytes = o->journal_bytes;
-	r->usual = o->usual;
-	r->tasks_active = o->tasks_active;
+	r->defaults = o->defaults;
 	mailbox_init(&r->letters, roster_wake, r);
 	r->survey = survey_open(&(struct survey_options){o->host, o->context, o->team});
 }

@@ -22,12 +22,7 @@ struct roster {
 	struct mailbox letters;
 	size_t users; /* under lock: threads, and the backend */
 	char *host, *context;
-	size_t journal_commands; /* for agents that come up */
-	uint16_t
-		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
-	uint64_t journal_bytes;
-	struct workspace_limits usual;
-	size_t tasks_active;
+	struct agents_defaults defaults;
 
 	/* the loop's */
 	struct survey *survey;

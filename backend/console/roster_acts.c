@@ -182,11 +182,7 @@ static void *run_deal(void *arg)
 		.context = d->context,
 		.program = "console",
 		.policy = &d->policy,
-		.journal_commands = r->journal_commands,
-		.egress_ask_s = r->egress_ask_s,
-		.journal_bytes = r->journal_bytes,
-		.usual = r->usual,
-		.tasks_active = r->tasks_active,
+		.defaults = r->defaults,
 		.stop = is_deal_stopped,
 		.stop_ctx = d};
 	struct agents_host *h = NULL;

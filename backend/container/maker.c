@@ -16,6 +16,7 @@
 #include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/settings.h>
 
 #include "container/checked.h"
 #include "container/own.h"
@@ -30,6 +31,15 @@ const struct limits tool_limits_small = {.memory_bytes = (uint64_t)64 << 20,
 	.file_bytes = (uint64_t)64 << 20,
 	.open_files = 64};
 
+struct agents_defaults agents_defaults(const struct settings *s)
+{
+	return (struct agents_defaults){.journal_commands = (size_t)s->journal_commands,
+		.journal_bytes = s->journal_bytes,
+		.egress_ask_s = (uint16_t)s->egress_ask_s,
+		.usual = {.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files},
+		.tasks_active = (size_t)s->workspaces_active};
+}
+
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 {
 	struct agents_host *h = xcalloc(1, sizeof *h);
@@ -40,11 +50,7 @@ struct agents_host *agents_open(const struct agents_options *o, struct err *e)
 		.stop = o->stop,
 		.ctx = o->stop_ctx};
 
-	h->journal_commands = o->journal_commands;
-	h->egress_ask_s = o->egress_ask_s;
-	h->journal_bytes = o->journal_bytes;
-	h->usual = o->usual;
-	h->tasks_active = o->tasks_active;
+	h->defaults = o->defaults;
 	h->own_board = o->own_board;
 	h->create = o->create;
 	h->replace = o->replace;

@@ -12,12 +12,7 @@
 struct agents_host {
 	struct engine_session at;
 	char guest[4096];
-	size_t journal_commands;
-	uint16_t
-		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
-	uint64_t journal_bytes;
-	struct workspace_limits usual;
-	size_t tasks_active;
+	struct agents_defaults defaults;
 	bool own_board, create, replace;
 	bool (*stop)(void *ctx);
 	void *stop_ctx;

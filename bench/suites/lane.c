@@ -73,7 +73,8 @@ static void teardown(void *ctx)
 
 static int prepare_agent(struct lane_bench *b, struct err *e)
 {
-	struct agents_options o = {.host = b->url, .journal_commands = 128, .journal_bytes = 65536};
+	struct agents_options o = {
+		.host = b->url, .defaults = {.journal_commands = 128, .journal_bytes = 65536}};
 	char path[300];
 	struct agent_up up;
 	FILE *f;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agents_defaults.h"
 #include "err.h"
 #include "policy.h"
 #include "snapshot.h"
@@ -34,14 +35,7 @@ struct agents_options {
 		guest; /* path of berth-guest; NULL: in the directory of this program, or ../libexec/berth */
 	const char *program;         /* what the audit log calls this process: "up" */
 	const struct policy *policy; /* NULL: nothing is protected; copied */
-	/* Of the journal of each agent that is brought up (journal.h): commands, and bytes of output of
-	 * each; commands 0: none. */
-	size_t journal_commands;
-	uint16_t
-		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
-	uint64_t journal_bytes;
-	struct workspace_limits usual; /* of a workspace of berth's of which nothing was said */
-	size_t tasks_active; /* berth's tasks that have a container at a time; `up` waits for one to end, 0: any number */
+	struct agents_defaults defaults;
 	/* Preparing images (packages: of a definition) takes minutes.  It is a job on a board of this
 	 * process where `own_board` says that it has no other; `stop` is asked ten times a second, on a
 	 * thread of berth's; `say` gets each line that an installer prints, neutralised.  All may be NULL. */

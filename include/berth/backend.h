@@ -13,10 +13,10 @@
 
 #include <stdbool.h>
 
+#include "agents_defaults.h"
 #include "err.h"
 #include "policy.h"
 #include "snapshot.h"
-#include "workspace.h"
 
 struct alert_rule;
 struct backend;
@@ -50,12 +50,7 @@ struct backend_options {
 	int64_t audit_keep_ms;       /* retention of the audit log; 0: for ever */
 	uint64_t audit_keep_bytes;   /* 0: any size */
 	bool audit_watch; /* say it when nothing can be recorded, also before anything is done */
-	size_t journal_commands; /* of agents that come up (settings.h) */
-	uint16_t
-		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
-	uint64_t journal_bytes;
-	struct workspace_limits usual; /* of workspaces (agents.h) */
-	size_t tasks_active;           /* likewise */
+	struct agents_defaults defaults;
 	/* How often workspaces that were kept long enough are ended and what is stored is checked (settings.h); 0:
 	 * never.  The file of settings that holds for it; NULL: the usual one. */
 	int64_t clean_ms, verify_ms;

@@ -28,7 +28,7 @@ static char name[64]; /* of the agent: unique, tests may run beside each other *
 static int setup(void **state)
 {
 	struct agents_options o = {
-		.guest = test_guest, .journal_commands = 16, .journal_bytes = 8192};
+		.guest = test_guest, .defaults = {.journal_commands = 16, .journal_bytes = 8192}};
 	AUTO_FREE char *yaml = NULL;
 
 	(void)state;
@@ -290,8 +290,7 @@ static void *bring_up_in_thread(void *ctx)
 static void test_at_once(void **state)
 {
 	struct agents_options o = {.guest = test_guest,
-		.journal_commands = 16,
-		.journal_bytes = 8192,
+		.defaults = {.journal_commands = 16, .journal_bytes = 8192},
 		.program = "test"};
 	struct upper u[2] = {{0}};
 	struct err e = ERR_INIT;

@@ -39,7 +39,7 @@ static struct agent_up up;
 static int setup(void **state)
 {
 	struct agents_options o = {
-		.guest = test_guest, .journal_commands = 128, .journal_bytes = 16384};
+		.guest = test_guest, .defaults = {.journal_commands = 128, .journal_bytes = 16384}};
 	AUTO_FREE char *yaml = NULL;
 	struct err e = ERR_INIT;
 

@@ -51,8 +51,7 @@ static int setup(void **state)
 	struct backend_options o = {.host = host,
 		.team = file,
 		.program = "roster test",
-		.journal_commands = 16,
-		.journal_bytes = 65536};
+		.defaults = {.journal_commands = 16, .journal_bytes = 65536}};
 	struct err e = ERR_INIT;
 	char path[96];
 

@@ -40,12 +40,7 @@ struct crew {
 	const struct cli *c;
 	const struct team *team;
 	struct policy policy;
-	size_t journal_commands;
-	uint16_t
-		egress_ask_s; /* how long a person is asked about an unknown target (settings.h); 0: 30 s */
-	uint64_t journal_bytes;
-	struct workspace_limits usual;
-	size_t tasks_active;
+	struct agents_defaults defaults;
 	const char *program;
 	struct work *work;
 	size_t cap;
@@ -135,11 +130,7 @@ static struct agents_host *open_host(const struct crew *crew, struct err *e)
 		.context = cli_value(crew->c, "context"),
 		.program = crew->program,
 		.policy = &crew->policy,
-		.journal_commands = crew->journal_commands,
-		.egress_ask_s = crew->egress_ask_s,
-		.journal_bytes = crew->journal_bytes,
-		.usual = crew->usual,
-		.tasks_active = crew->tasks_active,
+		.defaults = crew->defaults,
 		.own_board = true,
 		.create = crew->create,
 		.replace = crew->replace,
@@ -274,14 +265,9 @@ static int tell_failures(const struct crew *crew)
 static void prepare_crew(struct crew *crew, const struct cli *c, const struct settings *s,
 	const char *program, const struct team *team, struct arena *mem)
 {
-	*crew = (struct crew){.c = c, .team = team, .program = program};
+	*crew = (struct crew){
+		.c = c, .team = team, .program = program, .defaults = agents_defaults(s)};
 	policy_from_settings(&crew->policy, s, mem);
-	crew->journal_commands = (size_t)s->journal_commands;
-	crew->egress_ask_s = (uint16_t)s->egress_ask_s;
-	crew->journal_bytes = s->journal_bytes;
-	crew->usual = (struct workspace_limits){
-		.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files};
-	crew->tasks_active = (size_t)s->workspaces_active;
 }
 
 /* --create, or a person who is asked for all that are missing at once. */
