@@ -23,6 +23,14 @@ struct settings;
  * looked up by name in `c`; `s`, with the global options laid over it, is NULL without NEEDS_SETTINGS. */
 typedef int cli_run_fn(const struct cli *c, const struct settings *s, struct err *e);
 
+/* Verbs of a group, which share what is around them: policy, record, signals and settings.  They return the same. */
+struct files_cli;
+struct image_cli;
+struct workspace_cli;
+typedef int files_verb_fn(struct files_cli *x, struct err *e);
+typedef int image_verb_fn(struct image_cli *x, struct err *e);
+typedef int workspace_verb_fn(struct workspace_cli *x, struct err *e);
+
 struct cli_option {
 	char letter;      /* 'c'; 0: none */
 	const char *name; /* "settings", without dashes; NULL ends a table */
@@ -43,11 +51,15 @@ enum cli_needs {
 };
 
 struct cli_command {
-	const char *name;                 /* one word; NULL ends a table */
-	const char *operands;             /* "FILE"; "" */
-	int min_operands, max_operands;   /* -1: any number */
-	const char *program;              /* where it lives: "berth-core" */
-	cli_run_fn *run;                  /* NULL: in another program than this */
+	const char *name;               /* one word; NULL ends a table */
+	const char *operands;           /* "FILE"; "" */
+	int min_operands, max_operands; /* -1: any number */
+	const char *program;            /* where it lives: "berth-core" */
+	cli_run_fn *run;                /* NULL: in another program than this */
+	files_verb_fn *files;           /* what it runs between opening and closing */
+	image_verb_fn *image;
+	workspace_verb_fn *workspace;
+	int what;                         /* which of several: an enum act or operation */
 	unsigned needs;                   /* of enum cli_needs */
 	const char *help;                 /* one line */
 	const char *about;                /* what the man page adds; may be NULL */

@@ -11,32 +11,34 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
+#include <berth/operation.h>
+#include <berth/snapshot.h>
+
 #include "cli/cli.h"
 
 cli_run_fn cli_exec, cli_exec_engine, cli_completion, cli_complete, cli_names, cli_help_for;
-cli_run_fn cli_start, cli_stop, cli_restart, cli_kill, cli_remove, cli_logs, cli_inspect, cli_top,
-	cli_events, cli_stats;
+cli_run_fn cli_act, cli_logs, cli_inspect, cli_top, cli_events, cli_stats;
 cli_run_fn cli_console, cli_ps, cli_doctor, cli_check, cli_up, cli_down, cli_clean,
 	cli_config_check;
 cli_run_fn cli_audit_list, cli_audit_verify, cli_audit_export, cli_audit_head;
 cli_run_fn cli_journal_list, cli_journal_cast, cli_report;
 cli_run_fn cli_tool_list, cli_tool_run;
 cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
-cli_run_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search, cli_files_transform,
-	cli_files_copy, cli_files_move, cli_files_delete;
-cli_run_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
-cli_run_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_debug,
+cli_run_fn cli_files, cli_image, cli_workspace;
+files_verb_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search,
+	cli_files_transform, cli_files_copy, cli_files_move, cli_files_delete;
+image_verb_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
+workspace_verb_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_debug,
 	cli_workspace_usage, cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap,
 	cli_workspace_apply, cli_workspace_checkpoint, cli_workspace_checkpoints,
 	cli_workspace_restore, cli_workspace_drop, cli_workspace_hand_over, cli_workspace_verify,
 	cli_workspace_mark, cli_workspace_archive, cli_workspace_unarchive, cli_workspace_archives,
-	cli_workspace_clean, cli_workspace_remove;
-cli_run_fn cli_workspace_share, cli_workspace_shared;
-cli_run_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
+	cli_workspace_clean, cli_workspace_remove, cli_workspace_thaw, cli_workspace_limit,
+	cli_workspace_keep;
+workspace_verb_fn cli_workspace_share, cli_workspace_shared;
+workspace_verb_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
 cli_run_fn cli_limit, cli_undo;
 cli_run_fn cli_history;
-cli_run_fn cli_workspace_thaw, cli_workspace_limit, cli_workspace_keep, cli_pause_containers,
-	cli_unpause_containers;
 cli_run_fn cli_mcp;
 cli_run_fn cli_custom;
 cli_run_fn cli_held_list, cli_held_remove, cli_held_prune;
@@ -73,36 +75,40 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 #define BERTH(f) "berth", IN_BERTH(f)
 #define EITHER(lane, engine) "berth", IN_EITHER(lane, engine)
 #define CORE(f) "berth-core", IN_CORE(f)
-#define FILES(f) "berth-files", IN_FILES(f)
-#define IMAGE(f) "berth-image", IN_IMAGE(f)
+#define ACT(act) CORE(cli_act), .what = act
+#define FILES(f, operation) \
+	"berth-files", IN_FILES(cli_files), .files = IN_FILES(f), .what = operation
+#define IMAGE(f, slow) "berth-image", IN_IMAGE(cli_image), .image = IN_IMAGE(f), .what = slow
+#define WORKSPACE(f) "berth-files", IN_FILES(cli_workspace), .workspace = IN_FILES(f)
+#define ARCHIVE(f) "berth-image", IN_IMAGE(cli_workspace), .workspace = IN_IMAGE(f)
 #define MCP(f) "berth-mcp", IN_MCP(f)
 #define BENCH(f) "berth-bench", IN_BENCH(f)
 
 #include "cli/command_options.h"
 
 static const struct cli_command image_verbs[] = {
-	{"list", "", 0, 0, IMAGE(cli_image_list), .needs = NEEDS_ENGINE,
+	{"list", "", 0, 0, IMAGE(cli_image_list, false), .needs = NEEDS_ENGINE,
 		.help = "print the images of the engine",
 		.about =
 			"Next to each is its name for `berth image build`; a shipped image that does not exist yet is listed without an id.",
 		.options = image_list_options, .schema = "berth.image_list/1"},
-	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build), .needs = NEEDS_ENGINE,
-		.help = "build a shipped image, or a directory",
+	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build, true),
+		.needs = NEEDS_ENGINE, .help = "build a shipped image, or a directory",
 		.about =
 			"SHIPPED is shell, python, node, runtime or runtime-sudo.  If mmdebstrap is "
 			"installed, its base is created on this machine and the build needs no registry.  "
 			"DIR contains a Dockerfile; files that match its .dockerignore are not sent.  C-c "
 			"cancels the build.",
 		.options = image_build_options, .schema = "berth.image/1"},
-	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull), .needs = NEEDS_ENGINE,
+	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull, true), .needs = NEEDS_ENGINE,
 		.help = "fetch an image from its registry",
 		.about = "Logins are those that `docker login` wrote into its configuration file.",
 		.options = image_options, .schema = "berth.image/1"},
-	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import), .needs = NEEDS_ENGINE,
+	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import, true), .needs = NEEDS_ENGINE,
 		.help = "create an image from a tar file",
 		.about = "FILE contains a root file system, as written by `docker export`.",
 		.options = image_options, .schema = "berth.image/1"},
-	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove), .needs = NEEDS_ENGINE,
+	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove, false), .needs = NEEDS_ENGINE,
 		.help = "remove an image", .options = image_remove_options,
 		.schema = "berth.image_remove/1"},
 	{0},
@@ -509,16 +515,15 @@ static const struct cli_command commands[] = {
 			"value per ten seconds for each agent.  Times without a recorder are gaps.  A "
 			"container with fewer than ten samples is not recorded.",
 		.options = history_options, .schema = "berth.history/1 or berth.history_list/1"},
-	{"start", "CONTAINER...", 1, -1, CORE(cli_start), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"start", "CONTAINER...", 1, -1, ACT(ACT_START), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "start containers", .options = start_options},
-	{"stop", "CONTAINER...", 1, -1, CORE(cli_stop), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"stop", "CONTAINER...", 1, -1, ACT(ACT_STOP), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop containers",
 		.about = "Containers that berth did not create need --foreign.",
 		.options = stop_options},
-	{"restart", "CONTAINER...", 1, -1, CORE(cli_restart),
-		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"restart", "CONTAINER...", 1, -1, ACT(ACT_RESTART), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop containers and start them again", .options = stop_options},
-	{"kill", "CONTAINER...", 1, -1, CORE(cli_kill), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"kill", "CONTAINER...", 1, -1, ACT(ACT_KILL), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "send a signal to containers (default: KILL)",
 		.about =
 			"CONTAINER is a name, an id or its beginning, or an agent.  Its first process "
@@ -526,12 +531,10 @@ static const struct cli_command commands[] = {
 			"agent ends the container on TERM, INT and QUIT, and forwards HUP, USR1, USR2 and "
 			"WINCH to all processes in it.",
 		.options = kill_options},
-	{"pause", "CONTAINER...", 1, -1, CORE(cli_pause_containers),
-		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "pause containers",
-		.options = start_options},
-	{"unpause", "CONTAINER...", 1, -1, CORE(cli_unpause_containers),
-		.needs = NEEDS_SETTINGS | NEEDS_ENGINE, .help = "resume paused containers",
-		.options = start_options},
+	{"pause", "CONTAINER...", 1, -1, ACT(ACT_PAUSE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "pause containers", .options = start_options},
+	{"unpause", "CONTAINER...", 1, -1, ACT(ACT_UNPAUSE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "resume paused containers", .options = start_options},
 	{"limit", "CONTAINER", 1, 1, CORE(cli_limit), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "change limits of a running container and verify them",
 		.about =
@@ -539,7 +542,7 @@ static const struct cli_command commands[] = {
 			"team file.  A memory limit below current use makes the kernel reclaim memory or "
 			"kill processes.  Exits with 1 if the kernel does not enforce the requested limit.",
 		.options = limit_options, .schema = "berth.limit/1"},
-	{"rm", "CONTAINER...", 1, -1, CORE(cli_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+	{"rm", "CONTAINER...", 1, -1, ACT(ACT_REMOVE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",
 		.about =
 			"On a terminal it asks for their number, elsewhere it needs --yes.  `berth down` "

@@ -125,25 +125,26 @@ static const struct cli_option files_delete_options[] = {
 };
 
 static const struct cli_command files_verbs[] = {
-	{"read", "FILE...", 1, -1, FILES(cli_files_read), .help = "read many files",
+	{"read", "FILE...", 1, -1, FILES(cli_files_read, OP_FILE_READ), .help = "read many files",
 		.about =
 			"Contents are printed one after the other; with --json each with its version "
 			"token.  Files over --max-bytes are listed on stderr, and the exit code is 1.",
 		.options = files_read_options, .schema = "berth.files_read/1"},
-	{"write", "FILE...", 1, -1, FILES(cli_files_write), .help = "write files, as one batch",
+	{"write", "FILE...", 1, -1, FILES(cli_files_write, OP_FILE_WRITE),
+		.help = "write files, as one batch",
 		.about =
 			"One file takes its content from standard input; many take theirs from --from DIR.  A file "
 			"appears when it is complete and keeps its mode, owner and attributes; its other names (hard "
 			"links) keep the old content.  The default promise is durable.",
 		.options = files_write_options, .schema = "berth.files_write/1"},
-	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan), .help = "list a tree",
+	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan, OP_FILE_SCAN), .help = "list a tree",
 		.about =
 			"A --glob without a slash is of names, one with a slash of paths from DIR; {a,b} is either, and "
 			"!PATTERN leaves out.  A pattern that can match nothing is an error.  Ignore files are read as "
 			"git reads them, but no user-specific ones (core.excludesFile): what is listed depends on the tree "
 			"alone.",
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
-	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search),
+	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search, OP_FILE_SEARCH),
 		.help = "find text in a tree",
 		.about =
 			"Hidden and ignored files are skipped.  Binary files (a NUL byte in the first 8 KiB) are skipped, "
@@ -151,8 +152,8 @@ static const struct cli_command files_verbs[] = {
 			"only the match is reported.  Of a long line the part around the match is "
 			"printed, with [...] for the rest.  Exits with 1 if nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
-	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3, FILES(cli_files_transform),
-		.help = "replace text in many files",
+	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3,
+		FILES(cli_files_transform, OP_FILE_TRANSFORM), .help = "replace text in many files",
 		.about =
 			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
 			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.  Lines "
@@ -160,18 +161,21 @@ static const struct cli_command files_verbs[] = {
 			"changed, too; what is not text (a NUL byte anywhere) is counted, and files above 64M are "
 			"an error.",
 		.options = files_transform_options, .schema = "berth.files_transform/1"},
-	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy), .help = "copy a file or a tree",
+	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy, OP_FILE_COPY),
+		.help = "copy a file or a tree",
 		.about =
 			"Symbolic links are copied as links, pipes as pipes, holes and hard links kept.  Sockets and "
 			"devices are left out and counted.",
 		.options = files_copy_options, .schema = "berth.files_copy/1"},
-	{"move", "FROM TO", 2, 2, FILES(cli_files_move), .help = "move a file or a tree",
+	{"move", "FROM TO", 2, 2, FILES(cli_files_move, OP_FILE_MOVE),
+		.help = "move a file or a tree",
 		.about =
 			"To another file system the files are copied, then deleted at the source unless "
 			"they changed in the meantime.  Files that stay (these, sockets and devices) are "
 			"reported, and the exit code is 1.",
 		.options = files_move_options, .schema = "berth.files_move/1"},
-	{"delete", "PATH...", 1, -1, FILES(cli_files_delete), .help = "delete files and trees",
+	{"delete", "PATH...", 1, -1, FILES(cli_files_delete, OP_FILE_DELETE),
+		.help = "delete files and trees",
 		.about = "The targets of symbolic links are not touched.",
 		.options = files_delete_options, .schema = "berth.files_delete/1"},
 	{0},

@@ -116,8 +116,8 @@ static const struct cli_option workspace_clean_options[] = {
 };
 
 static const struct cli_command workspace_verbs[] = {
-	{"create", "task|project NAME", 2, 2, FILES(cli_workspace_create), .needs = NEEDS_SETTINGS,
-		.help = "create a workspace and print its path",
+	{"create", "task|project NAME", 2, 2, WORKSPACE(cli_workspace_create),
+		.needs = NEEDS_SETTINGS, .help = "create a workspace and print its path",
 		.about =
 			"A task has context.json, prompt.md, output, files/, logs/ and an .env of its own; a project is a git "
 			"repository with README.md, src, tests, docs and tasks/.  It is created "
@@ -128,13 +128,13 @@ static const struct cli_command workspace_verbs[] = {
 			"--bytes` enlarges it while it is in use.  After a reboot `berth up` and all "
 			"commands here mount it again.",
 		.options = workspace_create_options},
-	{"list", "", 0, 0, FILES(cli_workspace_list), .help = "print the workspaces",
+	{"list", "", 0, 0, WORKSPACE(cli_workspace_list), .help = "print the workspaces",
 		.options = workspace_options, .schema = "berth.workspace_list/1"},
-	{"mark", "TASK... open|done|failed", 2, 1000, FILES(cli_workspace_mark),
+	{"mark", "TASK... open|done|failed", 2, 1000, WORKSPACE(cli_workspace_mark),
 		.help = "record how tasks ended, or reopen them",
 		.about =
 			"`workspace list` shows it.  A new task is open; nothing inside the task can change its status."},
-	{"show", "WORKSPACE", 1, 1, FILES(cli_workspace_show), .needs = NEEDS_SETTINGS,
+	{"show", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_show), .needs = NEEDS_SETTINGS,
 		.help = "print details of a workspace",
 		.about =
 			"Kind, owner, the containers that use it, its size, the newest change, its origin "
@@ -145,28 +145,28 @@ static const struct cli_command workspace_verbs[] = {
 			"project:NAME in its team file, from `berth up` to `berth down`; a task belongs to "
 			"one agent at a time.",
 		.options = workspace_options, .schema = "berth.workspace/1"},
-	{"debug", "WORKSPACE", 1, 1, FILES(cli_workspace_debug), .needs = NEEDS_SETTINGS,
+	{"debug", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_debug), .needs = NEEDS_SETTINGS,
 		.help = "print a snapshot of a workspace for a bug report",
 		.about =
 			"What `workspace show` prints; the folders of the first two levels with what is below them; "
 			"the 20 largest and the 20 newest files; the last 20 lines of its output and of "
 			"files in logs/.  Lines with likely secrets are left out, control characters made visible; "
 			"read it before you pass it on."},
-	{"usage", "", 0, 0, FILES(cli_workspace_usage), .needs = NEEDS_SETTINGS,
+	{"usage", "", 0, 0, WORKSPACE(cli_workspace_usage), .needs = NEEDS_SETTINGS,
 		.help = "print the size of the workspaces",
 		.about =
 			"Counts all files; hard links count each, mounts inside a workspace do not.  With "
 			"--cached, prints the last count and its time: a few milliseconds for a thousand "
 			"workspaces.",
 		.options = workspace_usage_options, .schema = "berth.workspace_usage/1"},
-	{"fork", "WORKSPACE N", 2, 2, FILES(cli_workspace_fork), .needs = NEEDS_SETTINGS,
+	{"fork", "WORKSPACE N", 2, 2, WORKSPACE(cli_workspace_fork), .needs = NEEDS_SETTINGS,
 		.help = "create N tasks with the current contents of a workspace",
 		.about =
 			"They are named after it, with a number; each has a copy of its contents and its "
 			"own context.json.  A checkpoint of that state is kept in WORKSPACE; diff, "
 			"apply and overlap know what each fork began with even after that is dropped.",
 		.options = workspace_options, .schema = "berth.workspace_fork/1"},
-	{"checkpoint", "WORKSPACE [NAME]", 1, 2, FILES(cli_workspace_checkpoint),
+	{"checkpoint", "WORKSPACE [NAME]", 1, 2, WORKSPACE(cli_workspace_checkpoint),
 		.needs = NEEDS_SETTINGS, .help = "save the contents of a workspace",
 		.about =
 			"WORKSPACE is tasks/ID or projects/NAME, or the name alone where only one has it.  "
@@ -178,10 +178,10 @@ static const struct cli_command workspace_verbs[] = {
 			"differs from the last one, and the oldest automatic ones are deleted, never one "
 			"made by hand.",
 		.options = workspace_checkpoint_options, .schema = "berth.checkpoint/1"},
-	{"checkpoints", "WORKSPACE", 1, 1, FILES(cli_workspace_checkpoints),
+	{"checkpoints", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_checkpoints),
 		.help = "print the checkpoints of a workspace, oldest first",
 		.options = workspace_options, .schema = "berth.checkpoints/1"},
-	{"diff", "A B [PATH...]", 2, 64, IMAGE(cli_workspace_diff),
+	{"diff", "A B [PATH...]", 2, 64, ARCHIVE(cli_workspace_diff),
 		.help = "print what differs between two workspaces, checkpoints or archives",
 		.about =
 			"A and B are each WORKSPACE, as it is now, WORKSPACE@CHECKPOINT, or "
@@ -192,14 +192,14 @@ static const struct cli_command workspace_verbs[] = {
 			"are not compared.  Files that are not text, or larger than 8 MiB, are only "
 			"reported as different.  On a terminal control characters are replaced.",
 		.options = workspace_diff_options, .schema = "berth.workspace_diff/1"},
-	{"overlap", "WORKSPACE WORKSPACE...", 2, 32, IMAGE(cli_workspace_overlap),
+	{"overlap", "WORKSPACE WORKSPACE...", 2, 32, ARCHIVE(cli_workspace_overlap),
 		.help = "print entries that several forks changed since their common start",
 		.about =
 			"They are forks of one `workspace fork`, archived (archives/WORKSPACE) or not, or "
 			"the workspace that was forked.  Prints a line for each entry that two or more of "
 			"them changed, with the change of each, and whether the results are equal.",
 		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
-	{"apply", "FROM PATH...", 2, 256, FILES(cli_workspace_apply), .former = "take",
+	{"apply", "FROM PATH...", 2, 256, WORKSPACE(cli_workspace_apply), .former = "take",
 		.help = "apply files of an agent's workspace to a project",
 		.about =
 			"FROM is WORKSPACE or WORKSPACE@CHECKPOINT, PATH a file or a directory from its top, "
@@ -218,7 +218,7 @@ static const struct cli_command workspace_verbs[] = {
 			"are, before anything is applied, files that a tool runs (a Makefile, .envrc, tasks of "
 			"an editor).  Files that would make a directory a bare git repository are dropped.",
 		.options = workspace_apply_options, .schema = "berth.workspace_take/1"},
-	{"hand-over", "FROM TO PATH...", 3, 256, FILES(cli_workspace_hand_over),
+	{"hand-over", "FROM TO PATH...", 3, 256, WORKSPACE(cli_workspace_hand_over),
 		.needs = NEEDS_SETTINGS, .help = "copy files of a task to another task, read-only",
 		.about =
 			"FROM is TASK or TASK@CHECKPOINT, TO another task, PATH a file or a directory from "
@@ -229,7 +229,7 @@ static const struct cli_command workspace_verbs[] = {
 			"without --secrets; the same holds for files that were scanned only in part "
 			"(their first GiB).",
 		.options = workspace_hand_over_options, .schema = "berth.workspace_hand_over/1"},
-	{"share", "[WORKSPACE PATH...]", 0, 256, FILES(cli_workspace_share),
+	{"share", "[WORKSPACE PATH...]", 0, 256, WORKSPACE(cli_workspace_share),
 		.help = "change what every task may read: templates, libraries, datasets, configs",
 		.about =
 			"Files of a workspace, as with apply, go to shared/KIND under their own path; or "
@@ -238,10 +238,10 @@ static const struct cli_command workspace_verbs[] = {
 			"keeps the version that was current when it was created; its agent sees it "
 			"read-only in shared/.",
 		.options = workspace_share_options, .schema = "berth.workspace_share/1"},
-	{"shared", "[VERSION]", 0, 1, FILES(cli_workspace_shared),
+	{"shared", "[VERSION]", 0, 1, WORKSPACE(cli_workspace_shared),
 		.help = "print the versions of shared/, or the files of one",
 		.options = workspace_shared_options, .schema = "berth.workspace_shared/1"},
-	{"put-result", "TASK NAME [TEXT]", 2, 3, FILES(cli_workspace_put_result),
+	{"put-result", "TASK NAME [TEXT]", 2, 3, WORKSPACE(cli_workspace_put_result),
 		.help = "save a result of a task: a text, or a path in it",
 		.about =
 			"It replaces an earlier result of that name.  Only the task itself may read it; "
@@ -249,12 +249,12 @@ static const struct cli_command workspace_verbs[] = {
 			"and "
 			"10,000 of all; they are in one SQLite file that no task can access, and remain when the task is removed.",
 		.options = workspace_put_result_options, .schema = "berth.workspace_put_result/1"},
-	{"results", "[TASK [NAME]]", 0, 2, FILES(cli_workspace_results),
+	{"results", "[TASK [NAME]]", 0, 2, WORKSPACE(cli_workspace_results),
 		.help = "print results: all, those of a task, or the text of one",
 		.options = workspace_results_options, .schema = "berth.workspace_results/1"},
-	{"drop-result", "TASK NAME", 2, 2, FILES(cli_workspace_drop_result),
+	{"drop-result", "TASK NAME", 2, 2, WORKSPACE(cli_workspace_drop_result),
 		.help = "remove a result of a task; this cannot be undone"},
-	{"restore", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_restore),
+	{"restore", "WORKSPACE CHECKPOINT", 2, 2, WORKSPACE(cli_workspace_restore),
 		.needs = NEEDS_SETTINGS, .help = "return a workspace to a checkpoint",
 		.about =
 			"A checkpoint of the current state is created first, so a restore can be undone; "
@@ -265,7 +265,7 @@ static const struct cli_command workspace_verbs[] = {
 			"kills them.  Entries that you cannot read, now or at the time of the checkpoint, "
 			"are listed and left unchanged.",
 		.options = workspace_restore_options, .schema = "berth.restore/1"},
-	{"limit", "WORKSPACE", 1, 1, FILES(cli_workspace_limit), .needs = NEEDS_SETTINGS,
+	{"limit", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_limit), .needs = NEEDS_SETTINGS,
 		.help = "set the size limits of a workspace",
 		.about =
 			"While an agent uses it, berth counts its files whenever it changes: the size of "
@@ -281,22 +281,22 @@ static const struct cli_command workspace_verbs[] = {
 			"not given leave a limit unchanged; limits that were never set come from the "
 			"settings (workspaces.limit_bytes and others).",
 		.options = workspace_limit_options},
-	{"keep", "", 0, 0, FILES(cli_workspace_keep), .needs = NEEDS_SETTINGS,
+	{"keep", "", 0, 0, WORKSPACE(cli_workspace_keep), .needs = NEEDS_SETTINGS,
 		.help = "watch the limits of workspaces in use",
 		.about =
 			"`berth up` starts it in the background, and it ends with the last `berth down`."},
-	{"thaw", "WORKSPACE", 1, 1, FILES(cli_workspace_thaw), .needs = NEEDS_SETTINGS,
+	{"thaw", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_thaw), .needs = NEEDS_SETTINGS,
 		.help = "thaw the containers that berth froze for a workspace",
 		.about =
 			"Either because of a limit, or because a berth process was killed.  Containers paused by someone else stay paused."},
-	{"drop", "WORKSPACE CHECKPOINT", 2, 2, FILES(cli_workspace_drop),
+	{"drop", "WORKSPACE CHECKPOINT", 2, 2, WORKSPACE(cli_workspace_drop),
 		.help = "remove a checkpoint; this cannot be undone"},
-	{"remove", "WORKSPACE...", 1, 1000, IMAGE(cli_workspace_remove),
+	{"remove", "WORKSPACE...", 1, 1000, ARCHIVE(cli_workspace_remove),
 		.help = "remove workspaces, each after a checkpoint",
 		.about =
 			"The checkpoint stays, and the commands that bring the workspace back are printed.  A workspace that "
 			"a running container has mounted is not removed.  `berth workspace clean` removes without a checkpoint."},
-	{"archive", "WORKSPACE", 1, 1, IMAGE(cli_workspace_archive), .needs = NEEDS_SETTINGS,
+	{"archive", "WORKSPACE", 1, 1, ARCHIVE(cli_workspace_archive), .needs = NEEDS_SETTINGS,
 		.help = "compress a workspace into an archive and remove it",
 		.about =
 			"The archive is a tar.zst that any tar reads, followed by the SHA-256 of every "
@@ -305,16 +305,16 @@ static const struct cli_command workspace_verbs[] = {
 			"workspace that a running container has mounted is not archived, nor one that changes meanwhile.  Likely "
 			"secrets in it are listed with file and line.  Its checkpoints stay.",
 		.options = workspace_archive_options, .schema = "berth.workspace_archive/1"},
-	{"unarchive", "ARCHIVE", 1, 1, IMAGE(cli_workspace_unarchive),
+	{"unarchive", "ARCHIVE", 1, 1, ARCHIVE(cli_workspace_unarchive),
 		.help = "turn an archive back into a workspace and remove the archive",
 		.about =
 			"Every file is verified; a damaged archive is left as it is and nothing is unpacked.  "
 			"Set-id bits, capabilities and access lists, devices and foreign owners are dropped "
 			"and listed.  The task is open again.",
 		.options = workspace_unarchive_options, .schema = "berth.workspace_unarchive/1"},
-	{"archives", "", 0, 0, IMAGE(cli_workspace_archives), .help = "print the archives",
+	{"archives", "", 0, 0, ARCHIVE(cli_workspace_archives), .help = "print the archives",
 		.options = workspace_options, .schema = "berth.workspace_archives/1"},
-	{"clean", "[WORKSPACE...]", 0, 1000, IMAGE(cli_workspace_clean), .needs = NEEDS_SETTINGS,
+	{"clean", "[WORKSPACE...]", 0, 1000, ARCHIVE(cli_workspace_clean), .needs = NEEDS_SETTINGS,
 		.help = "remove workspaces and archives, or archive and remove those that are due",
 		.about =
 			"WORKSPACE or archives/WORKSPACE is removed for good; checkpoints stay.  With "
@@ -324,7 +324,7 @@ static const struct cli_command workspace_verbs[] = {
 			"berth-workspaces.timer does this daily once it is enabled: `systemctl --user enable --now "
 			"berth-workspaces.timer`.",
 		.options = workspace_clean_options, .schema = "berth.workspace_clean/1"},
-	{"verify", "[WORKSPACE [CHECKPOINT]]", 0, 2, IMAGE(cli_workspace_verify),
+	{"verify", "[WORKSPACE [CHECKPOINT]]", 0, 2, ARCHIVE(cli_workspace_verify),
 		.help = "check all contents of checkpoints, archives and versions of shared/",
 		.about =
 			"Without WORKSPACE, checks all of them, including those of removed workspaces.  "

@@ -72,7 +72,7 @@ static int set_signal(const struct cli *c, int *ret, struct err *e)
 	return !text || (*ret = signal_number(text, e)) > 0 ? 0 : -1;
 }
 
-static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
+static int act_on_chosen(const struct cli *c, struct backend *b,
 	const struct container *const *chosen, struct err *e)
 {
 	struct command *cmd = command_new(CMD_ACT);
@@ -80,7 +80,7 @@ static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
 	char shown[128];
 	int rc;
 
-	cmd->act.what = what;
+	cmd->act.what = (enum act)c->command->what;
 	cmd->act.force = cli_flag(c, "force");
 	cmd->act.volumes = cli_flag(c, "volumes");
 	if (set_grace(c, &cmd->act.timeout_s, e) || set_signal(c, &cmd->act.signal, e)) {
@@ -98,15 +98,18 @@ static int act_on_chosen(const struct cli *c, struct backend *b, enum act what,
 	return rc ? rc : cli_finish();
 }
 
-static int run_act(const struct cli *c, const struct settings *s, enum act what, struct err *e)
+int cli_act(const struct cli *c, const struct settings *s, struct err *e)
 {
 	AUTO_FREE const struct container **chosen = xcalloc((size_t)c->argc, sizeof *chosen);
 	const struct snapshot *snapshot = NULL;
 	struct policy policy;
 	struct arena mem;
 	struct backend *b;
-	int rc = -1;
+	int rc = -1, ignored;
 
+	/* Before the engine is asked anything. */
+	if (set_signal(c, &ignored, e))
+		return -1;
 	arena_init(&mem, 1024);
 	policy_from_settings(&policy, s, &mem);
 	if (cli_flag(c, "read-only"))
@@ -115,51 +118,13 @@ static int run_act(const struct cli *c, const struct settings *s, enum act what,
 	if (b)
 		snapshot = cli_wait(b, false, e);
 	if (snapshot && !cli_chosen(c, snapshot, chosen, e) && !refuse_foreign(c, chosen, e)) {
-		int go = what == ACT_REMOVE ? ask_removal(c, chosen, e) : 1;
+		int go = c->command->what == ACT_REMOVE ? ask_removal(c, chosen, e) : 1;
 
-		rc = go > 0 ? act_on_chosen(c, b, what, chosen, e) : go;
+		rc = go > 0 ? act_on_chosen(c, b, chosen, e) : go;
 	}
 	snapshot_unref(snapshot);
 	if (b)
 		backend_stop(b);
 	arena_release(&mem);
 	return rc;
-}
-
-int cli_start(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_START, e);
-}
-
-int cli_stop(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_STOP, e);
-}
-
-int cli_kill(const struct cli *c, const struct settings *s, struct err *e)
-{
-	int ignored;
-
-	/* Before the engine is asked anything. */
-	return set_signal(c, &ignored, e) ? -1 : run_act(c, s, ACT_KILL, e);
-}
-
-int cli_restart(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_RESTART, e);
-}
-
-int cli_pause_containers(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_PAUSE, e);
-}
-
-int cli_unpause_containers(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_UNPAUSE, e);
-}
-
-int cli_remove(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return run_act(c, s, ACT_REMOVE, e);
 }

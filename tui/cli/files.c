@@ -423,7 +423,7 @@ static void describe_files_call(const struct cli *c, enum operation operation, c
 		record_manifest(r, (size_t)c->argc, (const char *const *)c->argv);
 }
 
-static int run_verb(struct files_cli *x, files_verb_fn *verb, const char *program, struct err *e)
+static int run_verb(struct files_cli *x, const char *program, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_files_signal};
 	char user[USER_NAME_MAX];
@@ -440,15 +440,16 @@ static int run_verb(struct files_cli *x, files_verb_fn *verb, const char *progra
 	x->files = running = files_open(&o);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	rc = verb(x, e);
+	rc = x->c->command->files(x, e);
 	files_cli_quiet();
 	files_root_close(x->root);
 	files_close(x->files);
 	return rc;
 }
 
-int files_cli_run(const struct cli *c, files_verb_fn *verb, enum operation operation, struct err *e)
+int cli_files(const struct cli *c, const struct settings *unused, struct err *e)
 {
+	enum operation operation = (enum operation)c->command->what;
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
 	struct policy policy;
 	struct recorder by = {.policy = &policy, .direct = true};
@@ -462,6 +463,7 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum operation opera
 	char program[32];
 	int rc;
 
+	(void)unused;
 	snprintf(program, sizeof program, "files %s", c->command->name);
 	by.program = program;
 	describe_files_call(c, operation, cwd, kv, &operands, &r);
@@ -470,7 +472,7 @@ int files_cli_run(const struct cli *c, files_verb_fn *verb, enum operation opera
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 		rc = -1;
 	} else {
-		rc = run_verb(&x, verb, program, &why);
+		rc = run_verb(&x, program, &why);
 		/* Where to look is an argument; 1 says that nothing was found there. */
 		if (rc < 0 && why.kind == ERR_NOT_FOUND &&
 			(operation == OP_FILE_SCAN || operation == OP_FILE_SEARCH ||

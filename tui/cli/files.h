@@ -20,12 +20,6 @@ struct files_cli {
 	bool json, terminal;
 };
 
-/* What a verb does between opening and closing: policy, record, signals and settings are around it.  Both
- * return the process's exit code, or -1 with *e. */
-typedef int files_verb_fn(struct files_cli *x, struct err *e);
-int files_cli_run(
-	const struct cli *c, files_verb_fn *verb, enum operation operation, struct err *e);
-
 /* Open the root; `start` is the operand that names a tree or file, or NULL.  Without --root what the working directory
  * does not hold is looked at where it is. */
 int files_cli_root(struct files_cli *x, const char *start, struct err *e);

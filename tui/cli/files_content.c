@@ -153,7 +153,7 @@ static int tell_clipped(const struct files_cli *x, const char *path, const struc
 	return cli_fail(&e);
 }
 
-static int print_contents(struct files_cli *x, struct err *e)
+int cli_files_read(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_want *want = xcalloc(n, sizeof *want);
@@ -269,7 +269,7 @@ static void json_written(const struct files_cli *x, const struct files_writing *
 	jsonw_print(&j);
 }
 
-static int write_contents(struct files_cli *x, struct err *e)
+int cli_files_write(struct files_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct files_put *puts = xcalloc(n, sizeof *puts);
@@ -488,7 +488,7 @@ static void report_ignored(uint64_t n, const char *what)
 }
 
 /* Exit code: 0 something found, 1 nothing, or not all could be searched, 2 nothing could. */
-static int search_operands(struct files_cli *x, struct err *e)
+int cli_files_search(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_search_options o = {
@@ -532,7 +532,7 @@ static int search_operands(struct files_cli *x, struct err *e)
 /* --- transform --- */
 
 /* Exit code 1: some lines or files are as they were because they could not be looked at. */
-static int transform_contents(struct files_cli *x, struct err *e)
+int cli_files_transform(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	struct files_transform_options o = {
@@ -583,28 +583,4 @@ static int transform_contents(struct files_cli *x, struct err *e)
 	if (!r.replacements)
 		report_ignored(r.ignored, "changed");
 	return report_left_out(r.gave_up, r.skipped_large, r.errors, r.error) ? 1 : rc;
-}
-
-int cli_files_read(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, print_contents, OP_FILE_READ, e);
-}
-
-int cli_files_write(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, write_contents, OP_FILE_WRITE, e);
-}
-
-int cli_files_search(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, search_operands, OP_FILE_SEARCH, e);
-}
-
-int cli_files_transform(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, transform_contents, OP_FILE_TRANSFORM, e);
 }

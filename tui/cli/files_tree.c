@@ -70,7 +70,7 @@ static void json_scan_summary(struct jsonw *j, const struct files_scan_totals *t
 	jsonw_end(j);
 }
 
-static int print_scan(struct files_cli *x, struct err *e)
+int cli_files_scan(struct files_cli *x, struct err *e)
 {
 	struct files_cli_filter f;
 	bool totals_only = cli_flag(x->c, "totals");
@@ -168,7 +168,7 @@ static int print_totals(struct files_cli *x, const char *what, const struct file
 	return jsonw_print(&j) ? 1 : rc;
 }
 
-static int copy_operand(struct files_cli *x, struct err *e)
+int cli_files_copy(struct files_cli *x, struct err *e)
 {
 	struct files_copy_options o = {
 		.resume = cli_flag(x->c, "resume"),
@@ -200,7 +200,7 @@ static int copy_operand(struct files_cli *x, struct err *e)
 	return print_totals(x, "copy", &t, rc, e);
 }
 
-static int move_operand(struct files_cli *x, struct err *e)
+int cli_files_move(struct files_cli *x, struct err *e)
 {
 	const char *path[] = {x->c->argv[0], x->c->argv[1]}, *near;
 	struct files_tree_totals t;
@@ -235,7 +235,7 @@ static int delete_one(
 	return rc < 0 && near ? err_wrap(e, "in %.200s", near) : rc;
 }
 
-static int delete_operands(struct files_cli *x, struct err *e)
+int cli_files_delete(struct files_cli *x, struct err *e)
 {
 	struct files_tree_totals t, sum = {0};
 	struct err why = ERR_INIT;
@@ -260,28 +260,4 @@ static int delete_operands(struct files_cli *x, struct err *e)
 	}
 	files_cli_quiet();
 	return print_totals(x, "delete", &sum, rc, e);
-}
-
-int cli_files_scan(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, print_scan, OP_FILE_SCAN, e);
-}
-
-int cli_files_copy(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, copy_operand, OP_FILE_COPY, e);
-}
-
-int cli_files_move(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, move_operand, OP_FILE_MOVE, e);
-}
-
-int cli_files_delete(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return files_cli_run(c, delete_operands, OP_FILE_DELETE, e);
 }

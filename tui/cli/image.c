@@ -111,7 +111,7 @@ static void json_list(const struct image_row *rows, size_t n)
 	jsonw_print(&j);
 }
 
-static int list_images(struct image_cli *x, struct err *e)
+int cli_image_list(struct image_cli *x, struct err *e)
 {
 	struct image_row *rows;
 	struct arena mem;
@@ -223,7 +223,7 @@ static bool is_name_for_here(const struct cli *c, const char *what)
 		!cli_value(c, "tag") && !access(file ? file : "Dockerfile", F_OK);
 }
 
-static int build_image(struct image_cli *x, struct err *e)
+int cli_image_build(struct image_cli *x, struct err *e)
 {
 	const char *args[CLI_GIVEN_MAX], *what = x->c->argv[0];
 	const struct image_shipped *shipped = x->c->argc > 1 ? NULL : images_shipped_named(what);
@@ -269,14 +269,14 @@ static int build_image(struct image_cli *x, struct err *e)
 	return print_result(x, "build", &made, rc, e);
 }
 
-static int pull_image(struct image_cli *x, struct err *e)
+int cli_image_pull(struct image_cli *x, struct err *e)
 {
 	struct image_made made = {0};
 
 	return print_result(x, "pull", &made, images_pull(x->im, x->c->argv[0], &made, e), e);
 }
 
-static int import_image(struct image_cli *x, struct err *e)
+int cli_image_import(struct image_cli *x, struct err *e)
 {
 	struct image_made made = {0};
 	int rc = images_import(x->im, x->c->argv[0], x->c->argv[1], &made, e);
@@ -284,7 +284,7 @@ static int import_image(struct image_cli *x, struct err *e)
 	return print_result(x, "import", &made, rc, e);
 }
 
-static int remove_one_image(struct image_cli *x, struct err *e)
+int cli_image_remove(struct image_cli *x, struct err *e)
 {
 	struct image_removed gone;
 	struct jsonw j;
@@ -305,9 +305,7 @@ static int remove_one_image(struct image_cli *x, struct err *e)
 	return 0;
 }
 
-typedef int image_verb_fn(struct image_cli *x, struct err *e);
-
-static int with_signals(struct image_cli *x, image_verb_fn *verb, bool job, struct err *e)
+static int with_signals(struct image_cli *x, struct err *e)
 {
 	struct sigaction act = {.sa_handler = on_image_signal};
 	int rc;
@@ -315,15 +313,14 @@ static int with_signals(struct image_cli *x, image_verb_fn *verb, bool job, stru
 	running = x->im;
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	if (job && !x->json)
+	if (x->c->command->what && !x->json) /* it takes long */
 		cli_progress_start(read_image_progress, x->im);
-	rc = verb(x, e);
+	rc = x->c->command->image(x, e);
 	cli_progress_stop();
 	return rc;
 }
 
-/* `job`: it takes long enough for a line of progress. */
-static int run_image_verb(const struct cli *c, image_verb_fn *verb, bool job, struct err *e)
+int cli_image(const struct cli *c, const struct settings *unused, struct err *e)
 {
 	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
 	char user[USER_NAME_MAX];
@@ -332,6 +329,7 @@ static int run_image_verb(const struct cli *c, image_verb_fn *verb, bool job, st
 	char program[32];
 	int rc = -1;
 
+	(void)unused;
 	snprintf(program, sizeof program, "image %s", c->command->name);
 	arena_init(&mem, 1024);
 	if (!cli_policy(c, &policy, &mem, e)) {
@@ -343,41 +341,11 @@ static int run_image_verb(const struct cli *c, image_verb_fn *verb, bool job, st
 					   .line = x.json ? NULL : on_image_line},
 			e);
 		if (x.im)
-			rc = with_signals(&x, verb, job, e);
+			rc = with_signals(&x, e);
 		signal(SIGINT, SIG_IGN); /* what is done is recorded to the end */
 		signal(SIGTERM, SIG_IGN);
 		images_close(x.im);
 	}
 	arena_release(&mem);
 	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
-}
-
-int cli_image_list(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return run_image_verb(c, list_images, false, e);
-}
-
-int cli_image_build(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return run_image_verb(c, build_image, true, e);
-}
-
-int cli_image_pull(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return run_image_verb(c, pull_image, true, e);
-}
-
-int cli_image_import(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return run_image_verb(c, import_image, true, e);
-}
-
-int cli_image_remove(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return run_image_verb(c, remove_one_image, false, e);
 }

@@ -159,13 +159,7 @@ int workspace_cli_enter(struct workspace_cli *x, struct err *e)
 	return 0;
 }
 
-int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *e)
-{
-	return workspace_cli_run_with(c, NULL, verb, e);
-}
-
-int workspace_cli_run_with(
-	const struct cli *c, const struct settings *s, workspace_verb_fn *verb, struct err *e)
+int cli_workspace(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct workspace_cli x = {.c = c, .s = s, .root = -1};
 	struct policy policy;
@@ -180,7 +174,7 @@ int workspace_cli_run_with(
 		!workspaces_dir(x.tree, sizeof x.tree, e)) {
 		x.all = workspaces_open(x.tree, e);
 		if (x.all)
-			rc = verb(&x, e);
+			rc = c->command->workspace(&x, e);
 	}
 	checkpoint_close(x.store);
 	if (x.root >= 0)
@@ -263,7 +257,7 @@ static int record_create(struct workspace_cli *x, struct err *e)
 	return record_act(&x->by, &r, NULL, do_create, x, e);
 }
 
-static int create_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_create(struct workspace_cli *x, struct err *e)
 {
 	enum workspace_kind kind = WORKSPACE_TASK;
 
@@ -356,7 +350,7 @@ static void print_listed(struct workspace_cli *x, const struct workspace_info *i
 		i->unmounted ? "  not mounted" : "");
 }
 
-static int list_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_list(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct workspace_info *all = NULL;
 	struct workspace_git git;
@@ -396,15 +390,4 @@ static int list_workspaces(struct workspace_cli *x, struct err *e)
 		jsonw_end(&j);
 	}
 	return jsonw_print(&j);
-}
-
-int cli_workspace_create(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, create_workspace, e);
-}
-
-int cli_workspace_list(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, list_workspaces, e);
 }

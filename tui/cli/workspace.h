@@ -19,7 +19,7 @@
 /* What a verb works on; what it has no use for is not there. */
 struct workspace_cli {
 	const struct cli *c;
-	const struct settings *s; /* only of workspace_cli_run_with */
+	const struct settings *s; /* NULL without NEEDS_SETTINGS */
 	struct recorder by;
 	char dir[PATH_MAX];  /* of all that berth keeps for its user */
 	char tree[PATH_MAX]; /* of the workspaces in it */
@@ -38,13 +38,6 @@ struct workspace_cli {
 	struct workspace_limits limits;
 	bool stop; /* what runs in them may be ended */
 };
-
-/* What a verb does between opening and closing: policy, the tree and the log are around it.  Both return the
- * process's exit code, or -1 with *e. */
-typedef int workspace_verb_fn(struct workspace_cli *x, struct err *e);
-int workspace_cli_run(const struct cli *c, workspace_verb_fn *verb, struct err *e);
-int workspace_cli_run_with(
-	const struct cli *c, const struct settings *s, workspace_verb_fn *verb, struct err *e);
 
 /* Of which one x speaks from now on; nothing is looked at. */
 void workspace_cli_name(struct workspace_cli *x, enum workspace_kind kind, const char *name);
@@ -92,8 +85,6 @@ const char *workspace_side_word(enum checkpoint_difference d);
 
 /* The workspace that the first operand names, opened, and its checkpoints. */
 int workspace_cli_enter(struct workspace_cli *x, struct err *e);
-/* What `workspace show` prints of the first operand. */
-int workspace_cli_show(struct workspace_cli *x, struct err *e);
 /* Which containers have it: words for a person ("": none), and "held_by" of a JSON object. */
 void workspace_cli_holders(
 	struct workspace_cli *x, const struct workspace_info *i, struct str *out);

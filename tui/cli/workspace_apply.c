@@ -463,7 +463,7 @@ static int tell_apply(const struct applying_cli *t, bool taken)
 	return 0;
 }
 
-static int apply_files(struct workspace_cli *x, struct err *e)
+int cli_workspace_apply(struct workspace_cli *x, struct err *e)
 {
 	struct applying_cli t = {.x = x,
 		.from.place.root = -1,
@@ -483,10 +483,4 @@ static int apply_files(struct workspace_cli *x, struct err *e)
 	}
 	close_taking(&t);
 	return rc;
-}
-
-int cli_workspace_apply(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, apply_files, e);
 }

@@ -123,7 +123,7 @@ static int print_archiving(const struct archiving_cli *a)
 	return jsonw_print(&j);
 }
 
-static int archive_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_archive(struct workspace_cli *x, struct err *e)
 {
 	struct archiving_cli a = {.x = x, .s = x->s, .as = cli_value(x->c, "as")};
 	struct workspace_place p;
@@ -196,7 +196,7 @@ static int record_unarchive(struct unarchiving_cli *u, struct err *e)
 	return record_act(&x->by, &r, NULL, do_unarchive, u, e);
 }
 
-static int unarchive_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_unarchive(struct workspace_cli *x, struct err *e)
 {
 	struct unarchiving_cli u = {.x = x, .dropped = STR_INIT, .json = cli_flag(x->c, "json")};
 	AUTO_FREE char *path = NULL;
@@ -227,7 +227,7 @@ static int unarchive_workspace(struct workspace_cli *x, struct err *e)
 
 /* ---- which there are */
 
-static int list_archives(struct workspace_cli *x, struct err *e)
+int cli_workspace_archives(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct workspace_archive *all = NULL;
 	char bytes[FORMAT_MAX], packed[FORMAT_MAX], age[FORMAT_MAX];
@@ -263,21 +263,4 @@ static int list_archives(struct workspace_cli *x, struct err *e)
 		jsonw_end(&j);
 	}
 	return jsonw_print(&j);
-}
-
-int cli_workspace_archive(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, archive_workspace, e);
-}
-
-int cli_workspace_unarchive(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, unarchive_workspace, e);
-}
-
-int cli_workspace_archives(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, list_archives, e);
 }

@@ -214,7 +214,7 @@ static int clean_named(struct workspace_cli *x, struct err *e)
 	return clean_all(x, all, n);
 }
 
-static int clean_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_clean(struct workspace_cli *x, struct err *e)
 {
 	bool due = cli_flag(x->c, "due");
 
@@ -224,11 +224,6 @@ static int clean_workspaces(struct workspace_cli *x, struct err *e)
 		return err_set(e, ERR_USAGE,
 			"name workspaces to remove, or use --due to archive and remove those that have expired; --dry-run only shows what would be done.");
 	return due ? clean_due(x, e) : clean_named(x, e);
-}
-
-int cli_workspace_clean(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, clean_workspaces, e);
 }
 
 /* ---- remove */
@@ -260,7 +255,7 @@ static int remove_saved(struct workspace_cli *x, const struct cleaned *d, struct
 	return 0;
 }
 
-static int remove_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_remove(struct workspace_cli *x, struct err *e)
 {
 	size_t n = (size_t)x->c->argc;
 	AUTO_FREE struct cleaned *all = xcalloc(n, sizeof *all);
@@ -285,9 +280,4 @@ static int remove_workspaces(struct workspace_cli *x, struct err *e)
 		bad = err_exit_code(&why);
 	}
 	return bad;
-}
-
-int cli_workspace_remove(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, remove_workspaces, e);
 }

@@ -258,10 +258,10 @@ static void release_top(struct top *t)
 		free(t->file[i].path);
 }
 
-static int debug_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_debug(struct workspace_cli *x, struct err *e)
 {
 	struct snapshot_of s = {0};
-	int rc = workspace_cli_show(x, e);
+	int rc = cli_workspace_show(x, e);
 
 	if (rc == 0 && x->root >= 0) { /* an archive has none */
 		add_folder(&s, "");
@@ -281,9 +281,4 @@ static int debug_workspace(struct workspace_cli *x, struct err *e)
 	release_top(&s.newest);
 	release_top(&s.logs);
 	return rc;
-}
-
-int cli_workspace_debug(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, debug_workspace, e);
 }

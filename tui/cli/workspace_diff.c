@@ -359,7 +359,7 @@ static int tell_diff(struct diffing *d, struct err *e)
 	return jsonw_print(&j);
 }
 
-static int diff_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_diff(struct workspace_cli *x, struct err *e)
 {
 	struct diffing d = {.c = x->c, .terminal = isatty(STDOUT_FILENO)};
 	int rc = workspace_side_open_any(x, x->c->argv[0], &d.a, e);
@@ -377,10 +377,4 @@ static int diff_workspaces(struct workspace_cli *x, struct err *e)
 	checkpoint_changes_release(&d.changes);
 	workspace_side_close(&d.a);
 	return rc;
-}
-
-int cli_workspace_diff(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, diff_workspaces, e);
 }

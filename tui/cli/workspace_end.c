@@ -62,7 +62,7 @@ static int find_task(
 }
 
 /* All of them are looked for before one is marked. */
-static int mark_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_mark(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE char(*name)[WORKSPACE_NAME_MAX + 1] = NULL;
 	int n = x->c->argc - 1, rc = 0;
@@ -76,10 +76,4 @@ static int mark_workspaces(struct workspace_cli *x, struct err *e)
 	for (int i = 0; rc == 0 && i < n; i++)
 		rc = mark_task(x, name[i], e);
 	return rc;
-}
-
-int cli_workspace_mark(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, mark_workspaces, e);
 }

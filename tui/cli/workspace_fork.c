@@ -179,7 +179,7 @@ static int print_forks(const struct forking *f)
 	return jsonw_print(&j);
 }
 
-static int fork_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_fork(struct workspace_cli *x, struct err *e)
 {
 	struct forking f = {.x = x};
 	const char *said = x->c->argv[1];
@@ -198,9 +198,4 @@ static int fork_workspace(struct workspace_cli *x, struct err *e)
 	if (f.made)
 		workspace_cli_warn(x);
 	return f.made && print_forks(&f) ? 1 : rc;
-}
-
-int cli_workspace_fork(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, fork_workspace, e);
 }

@@ -149,7 +149,7 @@ static int tell_handing(const struct handing *h, bool handed)
 	return jsonw_print(&j);
 }
 
-static int hand_over_files(struct workspace_cli *x, struct err *e)
+int cli_workspace_hand_over(struct workspace_cli *x, struct err *e)
 {
 	struct handing h = {.x = x, .from.place.root = -1, .to.root = -1, .into = -1};
 	bool dry = cli_flag(x->c, "dry-run");
@@ -163,9 +163,4 @@ static int hand_over_files(struct workspace_cli *x, struct err *e)
 	}
 	close_handing(&h);
 	return rc;
-}
-
-int cli_workspace_hand_over(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, hand_over_files, e);
 }

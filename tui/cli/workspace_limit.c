@@ -147,7 +147,7 @@ int workspace_cli_loop(struct workspace_cli *x, struct err *e)
 		: err_set(e, ERR_USAGE, "--loop takes a size (500m, 2g), not \"%.40s\".", said);
 }
 
-static int limit_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_limit(struct workspace_cli *x, struct err *e)
 {
 	struct workspace_quota quota;
 	AUTO_STR struct str words = STR_INIT;
@@ -190,7 +190,7 @@ static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
 	_exit(1);
 }
 
-static int keep_limits_until(struct workspace_cli *x, struct err *e)
+int cli_workspace_keep(struct workspace_cli *x, struct err *e)
 {
 	struct keeper_options o = {.tree = x->tree,
 		.by = &x->by,
@@ -202,14 +202,4 @@ static int keep_limits_until(struct workspace_cli *x, struct err *e)
 	workspaces_close(x->all); /* it opens its own, and never the lock of this one */
 	x->all = NULL;
 	return keeper_run(&o, e);
-}
-
-int cli_workspace_limit(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, limit_workspace, e);
-}
-
-int cli_workspace_keep(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, keep_limits_until, e);
 }

@@ -175,7 +175,7 @@ static int print_overlaps(struct workspace_cli *x, const struct overlapping *o)
 	return jsonw_print(&j);
 }
 
-static int overlap_workspaces(struct workspace_cli *x, struct err *e)
+int cli_workspace_overlap(struct workspace_cli *x, struct err *e)
 {
 	struct overlapping o = {.strand = xcalloc((size_t)x->c->argc, sizeof *o.strand)};
 	int rc = 0;
@@ -201,10 +201,4 @@ static int overlap_workspaces(struct workspace_cli *x, struct err *e)
 	free(o.touch);
 	free(o.strand);
 	return rc;
-}
-
-int cli_workspace_overlap(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, overlap_workspaces, e);
 }

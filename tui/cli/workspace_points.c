@@ -148,7 +148,7 @@ static int make_named(struct workspace_cli *x, char name[CHECKPOINT_NAME_MAX + 1
 		: 0;
 }
 
-static int make_checkpoint(struct workspace_cli *x, struct err *e)
+int cli_workspace_checkpoint(struct workspace_cli *x, struct err *e)
 {
 	char name[CHECKPOINT_NAME_MAX + 1];
 	struct workspace_auto by_itself = {0};
@@ -176,7 +176,7 @@ static int make_checkpoint(struct workspace_cli *x, struct err *e)
 	return jsonw_print(&j);
 }
 
-static int list_checkpoints(struct workspace_cli *x, struct err *e)
+int cli_workspace_checkpoints(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct checkpoint_info *all = NULL;
 	char pending[CHECKPOINT_NAME_MAX + 1];
@@ -269,7 +269,7 @@ static int do_restore(void *ctx, struct audit_record *r, struct err *e)
 	return rc;
 }
 
-static int restore_checkpoint(struct workspace_cli *x, struct err *e)
+int cli_workspace_restore(struct workspace_cli *x, struct err *e)
 {
 	char bytes[FORMAT_MAX];
 	struct jsonw j;
@@ -311,7 +311,7 @@ static int restore_checkpoint(struct workspace_cli *x, struct err *e)
 	return jsonw_print(&j);
 }
 
-static int drop_checkpoint(struct workspace_cli *x, struct err *e)
+int cli_workspace_drop(struct workspace_cli *x, struct err *e)
 {
 	char bytes[FORMAT_MAX];
 
@@ -320,26 +320,4 @@ static int drop_checkpoint(struct workspace_cli *x, struct err *e)
 		return -1;
 	printf("%s: dropped, %s freed\n", x->point, format_bytes(bytes, x->freed));
 	return 0;
-}
-
-int cli_workspace_checkpoint(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, make_checkpoint, e);
-}
-
-int cli_workspace_checkpoints(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, list_checkpoints, e);
-}
-
-int cli_workspace_restore(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, restore_checkpoint, e);
-}
-
-int cli_workspace_drop(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, drop_checkpoint, e);
 }

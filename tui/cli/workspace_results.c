@@ -157,7 +157,7 @@ static int tell_put(const struct keeping *k)
 	return jsonw_print(&j);
 }
 
-static int put_result(struct workspace_cli *x, struct err *e)
+int cli_workspace_put_result(struct workspace_cli *x, struct err *e)
 {
 	struct keeping k = {.x = x, .task.root = -1, .text = STR_INIT};
 	int rc = put_result_of(&k, e);
@@ -178,7 +178,7 @@ static int do_drop_result(void *ctx, struct audit_record *r, struct err *e)
 	return k->all ? results_drop(k->all, k->x->name, k->x->c->argv[1], e) : -1;
 }
 
-static int drop_result(struct workspace_cli *x, struct err *e)
+int cli_workspace_drop_result(struct workspace_cli *x, struct err *e)
 {
 	struct keeping k = {.x = x, .task.root = -1, .text = STR_INIT};
 	struct key_value kv = {.key = "result", .value = x->c->argv[1]};
@@ -274,7 +274,7 @@ static int read_results(struct keeping *k, struct err *e)
 	return n < 0 ? -1 : 0;
 }
 
-static int list_results(struct workspace_cli *x, struct err *e)
+int cli_workspace_results(struct workspace_cli *x, struct err *e)
 {
 	struct keeping k = {.x = x, .task.root = -1, .text = STR_INIT, .whole = x->c->argc > 1};
 	struct jsonw j;
@@ -292,22 +292,4 @@ static int list_results(struct workspace_cli *x, struct err *e)
 		rc = jsonw_print(&j);
 	leave_task(&k);
 	return rc;
-}
-
-int cli_workspace_put_result(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, put_result, e);
-}
-
-int cli_workspace_drop_result(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, drop_result, e);
-}
-
-int cli_workspace_results(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, list_results, e);
 }

@@ -165,7 +165,7 @@ static int tell_share(const struct sharing *s, bool shared)
 	return jsonw_print(&j);
 }
 
-static int share_files(struct workspace_cli *x, struct err *e)
+int cli_workspace_share(struct workspace_cli *x, struct err *e)
 {
 	struct sharing s = {.x = x, .from.place.root = -1, .into = -1};
 	int rc = check_share(&s, e), told;
@@ -277,7 +277,7 @@ static int choose_version(
 		: err_set(e, ERR_USAGE, "%s is a project: only tasks keep a version.", x->path);
 }
 
-static int show_shared(struct workspace_cli *x, struct err *e)
+int cli_workspace_shared(struct workspace_cli *x, struct err *e)
 {
 	char name[WORKSPACE_NAME_MAX + 1] = "";
 	const char *version;
@@ -295,16 +295,4 @@ static int show_shared(struct workspace_cli *x, struct err *e)
 	jsonw_end(&j);
 	jsonw_end(&j);
 	return rc ? rc : jsonw_print(&j);
-}
-
-int cli_workspace_share(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, share_files, e);
-}
-
-int cli_workspace_shared(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, show_shared, e);
 }

@@ -288,7 +288,7 @@ static int print_archive(const struct workspace_cli *x, const struct shown_works
 	return 0;
 }
 
-int workspace_cli_show(struct workspace_cli *x, struct err *e)
+int cli_workspace_show(struct workspace_cli *x, struct err *e)
 {
 	struct shown_workspace s = {0};
 	struct err why = ERR_INIT;
@@ -424,7 +424,7 @@ static int json_usages(struct workspace_cli *x, const struct workspace_usage *al
 	return jsonw_print(&j);
 }
 
-static int tell_usage(struct workspace_cli *x, struct err *e)
+int cli_workspace_usage(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct workspace_usage *all = NULL;
 	size_t n;
@@ -435,14 +435,4 @@ static int tell_usage(struct workspace_cli *x, struct err *e)
 		return json_usages(x, all, n);
 	print_usages(x, all, n);
 	return 0;
-}
-
-int cli_workspace_show(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, workspace_cli_show, e);
-}
-
-int cli_workspace_usage(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, tell_usage, e);
 }

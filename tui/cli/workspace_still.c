@@ -96,7 +96,7 @@ static bool any_held(const struct workspace_cli *x)
 }
 
 /* First that it may, then that it does: the keeper may look at any moment. */
-static int thaw_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_thaw(struct workspace_cli *x, struct err *e)
 {
 	struct thawing t = {x, 0};
 	struct audit_record r = {
@@ -116,9 +116,4 @@ static int thaw_workspace(struct workspace_cli *x, struct err *e)
 	else
 		printf("%s: no container that has it was frozen by berth.\n", x->path);
 	return 0;
-}
-
-int cli_workspace_thaw(const struct cli *c, const struct settings *s, struct err *e)
-{
-	return workspace_cli_run_with(c, s, thaw_workspace, e);
 }

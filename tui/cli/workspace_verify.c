@@ -136,7 +136,7 @@ static int name_verified(struct workspace_cli *x, const char *said, struct err *
 		: err_copy(e, &why);
 }
 
-static int verify_workspace(struct workspace_cli *x, struct err *e)
+int cli_workspace_verify(struct workspace_cli *x, struct err *e)
 {
 	struct verifying v = {.x = x, .point = x->c->argc > 1 ? x->c->argv[1] : NULL};
 
@@ -153,10 +153,4 @@ static int verify_workspace(struct workspace_cli *x, struct err *e)
 		return err_set(
 			e, ERR_NOT_FOUND, "%s has no checkpoint \"%.64s\".", x->path, v.point);
 	return v.bad ? 1 : 0;
-}
-
-int cli_workspace_verify(const struct cli *c, const struct settings *s, struct err *e)
-{
-	(void)s;
-	return workspace_cli_run(c, verify_workspace, e);
 }
