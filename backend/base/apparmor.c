@@ -27,14 +27,12 @@ static bool names_profile(const char *entry, const char *name)
 
 bool apparmor_loaded(const char *policy, const char *name)
 {
-	DIR *d = opendir(policy);
+	AUTO_CLOSEDIR DIR *d = opendir(policy);
 	struct dirent *entry;
 	bool found = false;
 
 	while (d && !found && (entry = readdir(d)))
 		found = names_profile(entry->d_name, name);
-	if (d)
-		closedir(d);
 	return found;
 }
 

@@ -83,6 +83,12 @@ void cleanup_close(int *fd)
 		close(*fd);
 }
 
+void cleanup_closedir(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
+
 int steal_fd(int *fd)
 {
 	int stolen = *fd;

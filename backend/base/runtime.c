@@ -182,7 +182,7 @@ int state_check(struct err *e)
 	char dir[PATH_MAX / 2], what[NAME_MAX + 2];
 	const struct dirent *d;
 	struct stat st;
-	DIR *all;
+	AUTO_CLOSEDIR DIR *all = NULL;
 	int rc = 0;
 
 	if (home_based(dir, sizeof dir, "XDG_STATE_HOME", ".local/state", NULL) < 0)
@@ -202,8 +202,6 @@ int state_check(struct err *e)
 	if (!rc && all && !fstatat(dirfd(all), "audit/key", &st, AT_SYMLINK_NOFOLLOW) &&
 		(st.st_uid != geteuid() || st.st_mode & 077))
 		rc = refuse_state(dir, "/audit/key", &st, e);
-	if (all)
-		closedir(all);
 	return rc;
 }
 

@@ -101,7 +101,7 @@ void world_files(struct world *w, struct arena *mem)
 {
 	char dir[LANE_PATH_MAX];
 	struct dirent *entry;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	w->files = arena_array(mem, FILES_MAX, sizeof *w->files);
 	for (size_t i = 0; i < w->nsessions; i++) {
@@ -120,6 +120,4 @@ void world_files(struct world *w, struct arena *mem)
 	d = opendir(dir);
 	while (d && (entry = readdir(d)))
 		take_lane_files(w, dir, entry->d_name, mem);
-	if (d)
-		closedir(d);
 }

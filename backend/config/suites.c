@@ -84,7 +84,7 @@ size_t own_suites(struct own_suite *ret, size_t max)
 	char dir[PATH_MAX - NAME_MAX - 2], path[PATH_MAX];
 	struct dirent *f;
 	size_t n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (suites_folder(dir, sizeof dir) < 0 || !(d = opendir(dir)))
 		return 0;
@@ -94,7 +94,6 @@ size_t own_suites(struct own_suite *ret, size_t max)
 		snprintf(path, sizeof path, "%s/%s", dir, f->d_name);
 		own_suite_at(&ret[n++], path);
 	}
-	closedir(d);
 	mem_sort(ret, n, sizeof *ret, compare_suites);
 	return n;
 }

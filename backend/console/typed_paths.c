@@ -58,7 +58,7 @@ static void paths_work(struct blocking_task *w)
 	char *slash = strrchr(l->begin, '/');
 	AUTO_FREE char *dir = slash ? xstrndup(l->begin, (size_t)(slash - l->begin) + 1) : NULL;
 	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK) : -1;
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	AUTO_CLOSEDIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d) {
 		if (fd >= 0)
@@ -66,7 +66,6 @@ static void paths_work(struct blocking_task *w)
 		return;
 	}
 	take_entries(l, d, slash + 1);
-	closedir(d);
 }
 
 static void on_paths_read(struct blocking_task *w)

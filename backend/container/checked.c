@@ -458,7 +458,7 @@ int checked_holders(const char *path, checked_holder_fn *tell, void *ctx)
 	struct place_ids place = {0};
 	struct dirent *at;
 	bool goes_on = true;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (state_dir(dir, sizeof dir, NULL) ||
 		runtime_subdir(sub, sizeof sub, dir, "checked", NULL))
@@ -476,7 +476,5 @@ int checked_holders(const char *path, checked_holder_fn *tell, void *ctx)
 			goes_on = tell(ctx, at->d_name, c.name, now.pid);
 		checked_release(&c);
 	}
-	if (d)
-		closedir(d);
 	return goes_on ? 0 : -1;
 }

@@ -216,7 +216,7 @@ size_t session_all(struct session *out, size_t max)
 	char path[PATH_MAX];
 	struct dirent *entry;
 	size_t n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (session_path("x", path, NULL))
 		return 0;
@@ -231,8 +231,6 @@ size_t session_all(struct session *out, size_t max)
 		snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
 		n += !load_session(file, &out[n]);
 	}
-	if (d)
-		closedir(d);
 	return n;
 }
 

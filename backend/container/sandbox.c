@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <berth/mem.h>
 #include <berth/str.h>
 
 #include "container/tree.h"
@@ -66,7 +67,7 @@ pid_t sandbox_files(pid_t init, const char *id)
 {
 	const struct dirent *x;
 	pid_t found = 0;
-	DIR *proc;
+	AUTO_CLOSEDIR DIR *proc = NULL;
 
 	if (!sandbox_is(init))
 		return init;
@@ -78,7 +79,5 @@ pid_t sandbox_files(pid_t init, const char *id)
 		if (is_called(pid, GOFER) && tree_is_here(pid, id))
 			found = pid;
 	}
-	if (proc)
-		closedir(proc);
 	return found;
 }

@@ -64,7 +64,7 @@ static size_t scan_tree(
 	const char *id, const char *mark, pid_t top, struct process *list, bool *blind)
 {
 	AUTO_FREE char *buf = xmalloc(ENVIRON_MAX);
-	DIR *d = opendir("/proc");
+	AUTO_CLOSEDIR DIR *d = opendir("/proc");
 	struct dirent *entry;
 	size_t n = 0;
 
@@ -78,8 +78,6 @@ static size_t scan_tree(
 		*blind |= marked < 0;
 		list[n++] = (struct process){pid, parent, marked == 1};
 	}
-	if (d)
-		closedir(d);
 	return n;
 }
 

@@ -103,7 +103,7 @@ size_t undo_list(struct undo_item *out, size_t max)
 	char dir[PATH_MAX];
 	struct dirent *entry;
 	size_t n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (undo_dir(dir) || !(d = opendir(dir)))
 		return 0;
@@ -114,7 +114,6 @@ size_t undo_list(struct undo_item *out, size_t max)
 		if (root)
 			describe_kept(root, entry->d_name, &out[n++]);
 	}
-	closedir(d);
 	mem_sort(out, n, sizeof *out, compare_removed);
 	return n;
 }

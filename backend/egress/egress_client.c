@@ -59,7 +59,7 @@ static DIR *open_proc_folder(int dir, const char *name)
 
 static bool holds_socket(int process, const char *want)
 {
-	DIR *d = open_proc_folder(process, "fd");
+	AUTO_CLOSEDIR DIR *d = open_proc_folder(process, "fd");
 	const struct dirent *x;
 	bool found = false;
 
@@ -69,8 +69,6 @@ static bool holds_socket(int process, const char *want)
 
 		found = len > 0 && (size_t)len == strlen(want) && !memcmp(link, want, (size_t)len);
 	}
-	if (d)
-		closedir(d);
 	return found;
 }
 
@@ -96,7 +94,7 @@ void egress_client(pid_t init, uint16_t port, char out[16])
 	struct statfs fs;
 	char want[48];
 	const struct dirent *x;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	*out = '\0';
 	if (init && port && !inode)
@@ -114,5 +112,4 @@ void egress_client(pid_t init, uint16_t port, char out[16])
 			if (isdigit((unsigned char)*x->d_name) &&
 				read_holder(dirfd(d), x->d_name, want, out))
 				break;
-	closedir(d);
 }

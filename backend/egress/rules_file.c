@@ -40,7 +40,7 @@ size_t egress_places(const char *suffix, char (*names)[64], size_t most)
 	char path[EGRESS_PATH_MAX];
 	const struct dirent *x;
 	size_t n = 0, end = strlen(suffix);
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (egress_place("x", "", path, NULL))
 		return 0;
@@ -53,8 +53,6 @@ size_t egress_places(const char *suffix, char (*names)[64], size_t most)
 			continue;
 		snprintf(names[n++], 64, "%.*s", (int)(len - end), x->d_name);
 	}
-	if (d)
-		closedir(d);
 	mem_sort(names, n, 64, compare_places);
 	return n;
 }

@@ -107,7 +107,7 @@ static void end_all_of(const char *name)
 	AUTO_STR struct str words = STR_INIT;
 	char rules[EGRESS_PATH_MAX];
 	const struct dirent *x;
-	DIR *proc;
+	AUTO_CLOSEDIR DIR *proc = NULL;
 
 	if (egress_place(name, ".rules", rules, NULL))
 		return;
@@ -122,8 +122,6 @@ static void end_all_of(const char *name)
 		if (fd >= 0 && is_end_of(pid, &words))
 			kill_end_process(fd);
 	}
-	if (proc)
-		closedir(proc);
 }
 
 /* A second question, for one that was about to end has ended by then. */

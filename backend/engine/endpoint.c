@@ -225,7 +225,7 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 	char shown[100];
 	struct dirent *d;
 	int rc = 1;
-	DIR *list = opendir(metas);
+	AUTO_CLOSEDIR DIR *list = opendir(metas);
 
 	for (int i = 0; list && rc == 1 && i < CONTEXTS_MAX && (d = readdir(list)); i++) {
 		AUTO_FREE char *path = xasprintf("%s/%s/meta.json", metas, d->d_name);
@@ -238,8 +238,6 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 		if (meta && strcmp(ejson_string(meta, "Name"), name) == 0)
 			rc = context_endpoint(dir, d->d_name, meta, name, ep, e);
 	}
-	if (list)
-		closedir(list);
 	if (rc == 1)
 		return err_set(e, ERR_CONFIG,
 			"context %s (from %s) not found in %s: docker context ls lists them",
@@ -250,7 +248,7 @@ static int from_context(const char *name, struct endpoint *ep, struct err *e)
 void docker_contexts(bool (*each)(void *ctx, const char *name), void *ctx)
 {
 	AUTO_FREE char *dir = docker_dir(), *metas = xasprintf("%s/contexts/meta", dir);
-	DIR *list = opendir(metas);
+	AUTO_CLOSEDIR DIR *list = opendir(metas);
 	struct dirent *d;
 	bool more = true;
 
@@ -265,8 +263,6 @@ void docker_contexts(bool (*each)(void *ctx, const char *name), void *ctx)
 		if (meta && *ejson_string(meta, "Name"))
 			more = each(ctx, ejson_string(meta, "Name"));
 	}
-	if (list)
-		closedir(list);
 }
 
 /* Default sockets */

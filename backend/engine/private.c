@@ -194,7 +194,7 @@ static int find_dockerd(char *buf, size_t cap, struct err *e)
 /* Does another dockerd live in our network namespace?  Then docker0 and iptables are its own. */
 static bool other_dockerd(void)
 {
-	DIR *proc = opendir("/proc");
+	AUTO_CLOSEDIR DIR *proc = opendir("/proc");
 	char path[64], comm[32];
 	struct stat ours, theirs;
 	bool found = false;
@@ -212,7 +212,6 @@ static bool other_dockerd(void)
 		found = strcmp(comm, "dockerd\n") == 0 && stat(path, &theirs) == 0 &&
 			theirs.st_ino == ours.st_ino;
 	}
-	closedir(proc);
 	return found;
 }
 

@@ -61,7 +61,7 @@ static int look_at_writer(const struct look *l, const char *pid, struct err *e)
 	char dir[64], path[PATH_MAX];
 	struct dirent *at;
 	int rc = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	snprintf(dir, sizeof dir, "/proc/%.20s/fd", pid);
 	d = opendir(dir);
@@ -77,8 +77,6 @@ static int look_at_writer(const struct look *l, const char *pid, struct err *e)
 			is_for_writing(pid, at->d_name))
 			rc = name_writer(pid, path, e);
 	}
-	if (d)
-		closedir(d);
 	return rc;
 }
 
@@ -103,7 +101,7 @@ int freeze_writer(const struct freeze *f, int root, struct err *e)
 	struct stat st;
 	ssize_t n;
 	int rc = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	snprintf(link, sizeof link, "/proc/self/fd/%d", root);
 	n = readlink(link, l.root, sizeof l.root - 1);
@@ -116,7 +114,5 @@ int freeze_writer(const struct freeze *f, int root, struct err *e)
 	while (d && rc == 0 && (at = readdir(d)))
 		if (isdigit((unsigned char)at->d_name[0]) && !runs_inside(f, at->d_name))
 			rc = look_at_writer(&l, at->d_name, e);
-	if (d)
-		closedir(d);
 	return rc;
 }

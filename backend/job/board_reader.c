@@ -263,7 +263,7 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max)
 	struct dirent *entry;
 	size_t boards = 0, n;
 	int folder = open_folder(dir, sizeof dir, NULL);
-	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+	AUTO_CLOSEDIR DIR *listing = folder < 0 ? NULL : fdopendir(folder);
 
 	(void)own; /* its file is in the folder like everybody's, and read the same way */
 	if (!listing) {
@@ -277,7 +277,6 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max)
 		boards++;
 		read_board(folder, entry->d_name, &found);
 	}
-	closedir(listing);
 	mem_sort(found.jobs, found.n, sizeof *found.jobs, compare_jobs);
 	n = found.n < max ? found.n : max;
 	if (n)
@@ -377,7 +376,7 @@ bool jobs_attended(void)
 	size_t boards = 0;
 	bool yes = false;
 	int folder = open_folder(dir, sizeof dir, NULL);
-	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+	AUTO_CLOSEDIR DIR *listing = folder < 0 ? NULL : fdopendir(folder);
 
 	if (!listing && folder >= 0)
 		close(folder);
@@ -390,8 +389,6 @@ bool jobs_attended(void)
 		boards += fd >= 0;
 		yes = fd >= 0 && atomic_load(&h.attended) == 1 && is_owner_alive(fd);
 	}
-	if (listing)
-		closedir(listing);
 	return yes;
 }
 
@@ -436,7 +433,7 @@ void boards_tidy(void)
 	struct dirent *entry;
 	size_t boards = 0, skip = 0, most = BOARDS_MAX, n = 0, cap = 0, seen = 0;
 	int folder = open_folder(dir, sizeof dir, NULL);
-	DIR *listing = folder < 0 ? NULL : fdopendir(folder);
+	AUTO_CLOSEDIR DIR *listing = folder < 0 ? NULL : fdopendir(folder);
 
 	if (!listing) {
 		if (folder >= 0)
@@ -472,5 +469,4 @@ void boards_tidy(void)
 		for (size_t i = 0; i < n / 2; i++)
 			unlinkat(folder, all[i].name, 0);
 	}
-	closedir(listing);
 }

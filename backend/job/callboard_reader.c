@@ -248,7 +248,7 @@ static void take_current_call(struct calls_now *to, const struct calls_state *no
 
 size_t calls_read_now(struct calls_of *ret, size_t max)
 {
-	DIR *d = open_calls_folder();
+	AUTO_CLOSEDIR DIR *d = open_calls_folder();
 	size_t servers = 0, n = 0, i;
 	const char *name;
 
@@ -272,14 +272,12 @@ size_t calls_read_now(struct calls_of *ret, size_t max)
 		add_server(&h, &now, &ret[i].now.totals);
 		take_current_call(&ret[i].now, &now);
 	}
-	if (d)
-		closedir(d);
 	return n;
 }
 
 size_t calls_read(const char *agent, struct call_info *ret, size_t max, struct call_totals *totals)
 {
-	DIR *d = open_calls_folder();
+	AUTO_CLOSEDIR DIR *d = open_calls_folder();
 	struct call_list found = {0};
 	size_t servers = 0, n;
 	const char *name;
@@ -287,8 +285,6 @@ size_t calls_read(const char *agent, struct call_info *ret, size_t max, struct c
 	*totals = (struct call_totals){0};
 	while ((name = next_server(d, &servers)))
 		read_server(dirfd(d), name, agent, &found, totals);
-	if (d)
-		closedir(d);
 	mem_sort(found.call, found.n, sizeof *found.call, order_calls);
 	n = found.n < max ? found.n : max;
 	if (n)

@@ -77,7 +77,7 @@ size_t lane_idle_list(struct lane_idle *ret, size_t max)
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2], name[LANE_NAME_MAX];
 	struct dirent *at;
 	size_t n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (runtime_dir(dir, sizeof dir, NULL) ||
 		runtime_subdir(sub, sizeof sub, dir, "lanes", NULL))
@@ -92,8 +92,6 @@ size_t lane_idle_list(struct lane_idle *ret, size_t max)
 		snprintf(name, sizeof name, "%.*s", (int)(len - end), at->d_name);
 		n += read_idle_rule(name, &ret[n]);
 	}
-	if (d)
-		closedir(d);
 	return n;
 }
 

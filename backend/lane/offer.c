@@ -214,7 +214,7 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 	struct lane_about one;
 	struct dirent *entry;
 	int n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (lane_place(who, dir, e))
 		return -1;
@@ -235,8 +235,6 @@ int lane_find(const char *who, struct lane_about *ret, struct err *e)
 			*ret = one;
 		n += !n || both_live(ret, &one);
 	}
-	if (d)
-		closedir(d);
 	if (n > 1)
 		return err_set(
 			e, ERR_USAGE, "%s is ambiguous: use %s or %s.", who, ret->name, one.name);

@@ -177,7 +177,7 @@ void lane_hold_each(lane_hold_fn *tell, void *ctx)
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
 	struct dirent *at;
 	struct lane_hold h;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (runtime_dir(dir, sizeof dir, NULL) ||
 		runtime_subdir(sub, sizeof sub, dir, "frozen", NULL))
@@ -186,8 +186,6 @@ void lane_hold_each(lane_hold_fn *tell, void *ctx)
 	while (d && (at = readdir(d)))
 		if (lane_hold_read(at->d_name, &h))
 			tell(ctx, at->d_name, &h);
-	if (d)
-		closedir(d);
 }
 
 /* -- nothing new ------------------------------------------------------------------------------------- */
@@ -283,7 +281,7 @@ void lane_wake_all(pid_t by)
 	char dir[PATH_MAX / 4], sub[PATH_MAX / 2];
 	struct dirent *at;
 	pid_t who;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (runtime_dir(dir, sizeof dir, NULL) ||
 		runtime_subdir(sub, sizeof sub, dir, "refused", NULL))
@@ -292,8 +290,6 @@ void lane_wake_all(pid_t by)
 	while (d && (at = readdir(d)))
 		if (id_is_whole(at->d_name) && lane_asleep(at->d_name, NULL, &who) && who == by)
 			lane_wake(at->d_name, NULL);
-	if (d)
-		closedir(d);
 }
 
 void lane_refuse_no_more(const char *id)

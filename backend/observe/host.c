@@ -146,7 +146,7 @@ void host_read(struct host *h, const char *root_dir, struct host_stats *out)
 static int count_fds(struct host *h, int64_t now)
 {
 	struct stat st;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 	int n = 0;
 
 	if (stat("/proc/self/fd", &st) == 0 && st.st_size > 0)
@@ -159,7 +159,6 @@ static int count_fds(struct host *h, int64_t now)
 		return h->fds = -1;
 	while (readdir(d))
 		n++;
-	closedir(d);
 	return h->fds = n - 3; /* ".", ".." and the descriptor of this walk */
 }
 

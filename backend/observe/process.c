@@ -181,7 +181,7 @@ static void read_group(struct group_walk *g, size_t len)
 static void read_groups(struct group_walk *g, size_t len, int deep)
 {
 	struct dirent *entry;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (len + sizeof "/cgroup.procs" > sizeof g->path || g->groups++ == GROUPS_MAX)
 		return;
@@ -198,8 +198,6 @@ static void read_groups(struct group_walk *g, size_t len, int deep)
 		memcpy(g->path + len + 1, entry->d_name, n + 1);
 		read_groups(g, len + 1 + n, deep + 1);
 	}
-	if (d)
-		closedir(d);
 }
 
 static int by_pid(const void *a, const void *b)

@@ -150,7 +150,7 @@ void registry_forget(const char *key, unsigned serial)
 /* Count the call with those who keep pools for it: all of them missed, or the one that had it. */
 static void count_call(const char *dir, const char *key, const char *hit)
 {
-	DIR *d = opendir(dir);
+	AUTO_CLOSEDIR DIR *d = opendir(dir);
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
@@ -175,8 +175,6 @@ static void count_call(const char *dir, const char *key, const char *hit)
 		atomic_fetch_add(hit ? &b->hits : &b->misses, 1);
 		munmap(b, sizeof *b);
 	}
-	if (d)
-		closedir(d);
 }
 
 /* The lock comes before the name: a keeper that sees `.taken` sees it held. */
@@ -211,7 +209,7 @@ bool registry_take(const char *key, struct pool_ticket *ret, int *fd, char path[
 	char dir[PATH_MAX];
 	bool found = false;
 	struct dirent *entry;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (registry_dir(dir, NULL))
 		return false;
@@ -225,8 +223,6 @@ bool registry_take(const char *key, struct pool_ticket *ret, int *fd, char path[
 		if (found)
 			count_call(dir, key, entry->d_name);
 	}
-	if (d)
-		closedir(d);
 	if (!found)
 		count_call(dir, key, NULL);
 	return found;
@@ -243,7 +239,7 @@ size_t pool_list(struct pool_info *out, size_t max)
 	char dir[PATH_MAX], path[PATH_MAX + 256];
 	struct dirent *entry;
 	size_t n = 0;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (registry_dir(dir, NULL))
 		return 0;
@@ -279,7 +275,5 @@ size_t pool_list(struct pool_info *out, size_t max)
 		memcpy(out[n].problem, b.problem, sizeof b.problem);
 		n++;
 	}
-	if (d)
-		closedir(d);
 	return n;
 }

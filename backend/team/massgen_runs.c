@@ -75,7 +75,7 @@ static struct run_dirs look_for_runs(const char *prefix, size_t most)
 	struct run_dirs all = {.most = most, .dir = xcalloc(most, sizeof *all.dir)};
 	const char *leaf = strrchr(prefix, '/') + 1;
 	AUTO_FREE char *path = xstrndup(prefix, (size_t)(leaf - prefix));
-	DIR *dir = opendir(path);
+	AUTO_CLOSEDIR DIR *dir = opendir(path);
 	struct dirent *entry;
 	struct statx st;
 
@@ -89,8 +89,6 @@ static struct run_dirs look_for_runs(const char *prefix, size_t most)
 			(struct run_dir){st.stx_mask & STATX_BTIME ? st.stx_btime : st.stx_mtime,
 				xstrdup(entry->d_name)});
 	}
-	if (dir)
-		closedir(dir);
 	return all;
 }
 

@@ -201,7 +201,7 @@ double cpu_of_matching(const char *word)
 {
 	struct dirent *entry;
 	double sum = 0;
-	DIR *d = opendir("/proc");
+	AUTO_CLOSEDIR DIR *d = opendir("/proc");
 
 	while (d && (entry = readdir(d))) {
 		char path[300], line[4096];
@@ -214,8 +214,6 @@ double cpu_of_matching(const char *word)
 		if (n && memmem(line, n, word, strlen(word)))
 			sum += cpu_of_pid((pid_t)atoi(entry->d_name));
 	}
-	if (d)
-		closedir(d);
 	return sum;
 }
 

@@ -9,6 +9,7 @@
 #ifndef BERTH_MEM_H
 #define BERTH_MEM_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -34,8 +35,10 @@ static inline void mem_sort(
 /* Locals that clean up after themselves; hand them over with STEAL. */
 void cleanup_free(void *p);
 void cleanup_close(int *fd);
+void cleanup_closedir(DIR **d);
 #define AUTO_FREE __attribute__((cleanup(cleanup_free)))
 #define AUTO_CLOSE __attribute__((cleanup(cleanup_close)))
+#define AUTO_CLOSEDIR __attribute__((cleanup(cleanup_closedir)))
 #define STEAL(p)                             \
 	({                                   \
 		__typeof__(p) stolen_ = (p); \

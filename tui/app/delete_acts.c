@@ -56,7 +56,7 @@ static void count_one(struct doomed *d, const struct stat *st)
 /* What is below an open directory, which it closes; links are not followed. */
 static void count_below(struct doomed *d, int fd, int depth)
 {
-	DIR *dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
+	AUTO_CLOSEDIR DIR *dir = depth < DEPTH_MAX ? fdopendir(fd) : NULL;
 	struct dirent *entry;
 	struct stat st;
 	int below;
@@ -85,7 +85,6 @@ static void count_below(struct doomed *d, int fd, int depth)
 		else
 			count_below(d, below, depth + 1);
 	}
-	closedir(dir);
 }
 
 /* Its directory without links, and its name: what is deleted is the link itself. */

@@ -89,7 +89,7 @@ static bool walk_contexts(const char *wanted)
 			       : "",
 		docker ? "" : "/.docker");
 	bool found = wanted && !strcmp(wanted, "default");
-	DIR *list = opendir(dir);
+	AUTO_CLOSEDIR DIR *list = opendir(dir);
 	struct dirent *d;
 
 	if (!wanted)
@@ -100,8 +100,6 @@ static bool walk_contexts(const char *wanted)
 		if (d->d_name[0] != '.')
 			found = name_context(path, wanted) && wanted;
 	}
-	if (list)
-		closedir(list);
 	return found;
 }
 
@@ -201,7 +199,7 @@ static int name_networks(const struct cli *c, struct err *e)
 
 static void name_entries(const char *path, const char *prefix)
 {
-	DIR *list = opendir(path);
+	AUTO_CLOSEDIR DIR *list = opendir(path);
 	struct dirent *d;
 
 	while (list && (d = readdir(list))) {
@@ -210,8 +208,6 @@ static void name_entries(const char *path, const char *prefix)
 		if (d->d_name[0] != '.')
 			put_name(name);
 	}
-	if (list)
-		closedir(list);
 }
 
 /* Read as they lie, for workspaces_open would make the tree. */

@@ -31,7 +31,7 @@ static DIR *open_listing(int dir)
 /* Call fn for every entry of the directory that belongs to a dead process. */
 static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn *fn, struct err *e)
 {
-	DIR *d = open_listing(dir);
+	AUTO_CLOSEDIR DIR *d = open_listing(dir);
 	int rc = d ? 0
 		   : err_sys(e, errno, "cannot read the leftovers of interrupted changes in %s",
 			     r->name);
@@ -58,8 +58,6 @@ static int each_dead(struct files_root *r, struct staging *s, int dir, entry_fn 
 		if (last_dead)
 			rc = fn(r, s, entry->d_name, e);
 	}
-	if (d)
-		closedir(d);
 	return rc;
 }
 
@@ -82,15 +80,13 @@ static int finish_note(struct files_root *r, struct staging *s, const char *name
 /* What a process needs stays while a record of it is there.  Asked after it was found dead: it makes no new one. */
 static bool has_record(const struct staging *s, const char *id)
 {
-	DIR *d = open_listing(s->journal);
+	AUTO_CLOSEDIR DIR *d = open_listing(s->journal);
 	struct dirent *entry;
 	char of[STAGING_ID_LEN + 1];
 	bool found = !d;
 
 	while (!found && (entry = readdir(d)) != NULL)
 		found = staging_id_of(entry->d_name, of) && strcmp(of, id) == 0;
-	if (d)
-		closedir(d);
 	return found;
 }
 
@@ -119,13 +115,11 @@ static void bury_owner(struct staging *s, const char *name)
 
 static void bury_owners(struct staging *s)
 {
-	DIR *d = open_listing(s->dir);
+	AUTO_CLOSEDIR DIR *d = open_listing(s->dir);
 	struct dirent *entry;
 
 	while (d && (entry = readdir(d)) != NULL)
 		bury_owner(s, entry->d_name);
-	if (d)
-		closedir(d);
 }
 
 int staging_recover(struct files_root *r, struct staging *s, bool thorough,

@@ -34,14 +34,12 @@ static int live_folder(char *buf, size_t cap, struct err *e)
 /* Files of runs that ended; whoever still reads one has it open. */
 static void remove_old_files(const char *dir)
 {
-	DIR *d = opendir(dir);
+	AUTO_CLOSEDIR DIR *d = opendir(dir);
 	struct dirent *f;
 
 	while (d && (f = readdir(d)))
 		if (f->d_name[0] != '.')
 			unlinkat(dirfd(d), f->d_name, 0);
-	if (d)
-		closedir(d);
 }
 
 /* Our environment and the engine; setenv would change what the backend's thread reads meanwhile.
@@ -130,7 +128,7 @@ static bool find_newest(char *path, size_t cap)
 	time_t newest = 0;
 	struct dirent *f;
 	bool found = false;
-	DIR *d;
+	AUTO_CLOSEDIR DIR *d = NULL;
 
 	if (live_folder(dir, sizeof dir, NULL) < 0 || !(d = opendir(dir)))
 		return false;
@@ -146,7 +144,6 @@ static bool find_newest(char *path, size_t cap)
 		snprintf(path, cap, "%s/%.200s", dir, f->d_name);
 		found = true;
 	}
-	closedir(d);
 	return found;
 }
 
