@@ -15,7 +15,7 @@
 #include "views/limits.h"
 #include "views/list.h"
 #include "views/logs/logs.h"
-#include "views/page.h"
+#include "views/pane.h"
 #include "views/past_view.h"
 #include "views/pen.h"
 #include "views/signals.h"
@@ -29,8 +29,7 @@ struct agents {
 	struct moment moment;
 	struct agent_row *rows;
 	size_t nrows, rows_cap;
-	enum { CLOSED, SPLIT, FULL } open;
-	struct agent_pane pane;
+	struct pane pane;
 	struct agent_ports ports;
 	struct limits_ask limits;
 	struct signal_ask signal;
@@ -40,8 +39,6 @@ struct agents {
 		TYPES_SIGNAL
 	} types;     /* what the line that is typed is about */
 	char *shown; /* the agent the pane is of: its container's name */
-	struct area body;
-	int split_y; /* first row of the detail, relative to the body */
 };
 TABLE_COMES_FIRST(struct agents);
 
@@ -192,22 +189,12 @@ static void agents_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct agents *s = v->state;
 	const struct agent_row *at = current_row(v);
-	struct area list = a, below = a;
+	struct area list, below;
+	bool open;
 
-	s->body = a;
 	s->moment = moment_of(v->app, app_snapshot(v->app));
 	s->table.empty = why_no_agents(app_snapshot(v->app));
-	if (s->open == SPLIT && at && a.h >= SPLIT_MIN_ROWS) {
-		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
-
-		list.h = want < most ? want : most;
-		list.h = list.h < 4 ? 4 : list.h;
-		below.y += list.h;
-		below.h -= list.h;
-	} else if (s->open != CLOSED && at) {
-		list.h = 0;
-	}
-	s->split_y = list.h;
+	open = pane_part(&s->pane, v, a, at, &list, &below);
 	if (list.h) {
 		list.h -= pen_problem(c, list,
 			!at             ? NULL
@@ -217,48 +204,17 @@ static void agents_draw(struct view *v, struct canvas *c, struct area a)
 		table_draw(&s->table, c, list);
 	}
 	at = current_row(v);
-	if (s->open == CLOSED || !at || below.h <= 0 || s->split_y == a.h)
+	if (!open || !at)
 		return;
 	if (at->a && !same_text(s->shown, at->a->name)) {
 		free(s->shown);
 		s->shown = xstrdup(at->a->name);
-		s->pane.scroll = 0;
+		s->pane.page.scroll = 0;
 	}
-	agent_detail_draw(&s->pane, c, below, at->a, &s->moment);
+	agent_detail_draw(&s->pane.page, c, below, at->a, &s->moment);
 }
 
 /* Keys. */
-
-static bool close_agent_pane(struct agents *s)
-{
-	size_t hidden;
-
-	if (s->open == FULL && s->body.h >= SPLIT_MIN_ROWS)
-		s->open = SPLIT;
-	else if (s->open != CLOSED)
-		s->open = CLOSED;
-	else if (!s->table.filter && table_marked(&s->table, &hidden))
-		table_unmark_all(&s->table);
-	else
-		return false;
-	return true;
-}
-
-/* With the list out of sight, movement is the page's. */
-static bool scroll_agent_page(struct agents *s, enum action a)
-{
-	int page = s->pane.seen > 2 ? s->pane.seen - 1 : 1;
-
-	switch (a) {
-	case DO_UP: agent_detail_scroll(&s->pane, -1); return true;
-	case DO_DOWN: agent_detail_scroll(&s->pane, 1); return true;
-	case DO_PAGE_UP: agent_detail_scroll(&s->pane, -page); return true;
-	case DO_PAGE_DOWN: agent_detail_scroll(&s->pane, page); return true;
-	case DO_TOP: agent_detail_scroll(&s->pane, -s->pane.length); return true;
-	case DO_BOTTOM: agent_detail_scroll(&s->pane, s->pane.length); return true;
-	default: return false;
-	}
-}
 
 /* What is about the container needs one. */
 static const struct container *agent_container(struct view *v)
@@ -364,12 +320,10 @@ static void enter_agent(struct view *v)
 {
 	struct agents *s = v->state;
 
-	if (s->open != CLOSED) {
+	if (s->pane.open)
 		show_journal(v);
-		return;
-	}
-
-	s->open = s->open == CLOSED && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
+	else
+		pane_enter(&s->pane);
 }
 
 /* From the cursor on, and round. */
@@ -417,7 +371,7 @@ static bool agents_act(struct view *v, enum action a)
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_BACK: return close_agent_pane(s);
+	case DO_BACK: return pane_back(&s->pane, v);
 	case DO_ENTER:
 		if (current_row(v))
 			enter_agent(v);
@@ -434,18 +388,13 @@ static bool agents_act(struct view *v, enum action a)
 		s->types = TYPES_SIGNAL;
 		signal_ask_for(v, &s->signal, current_row(v) ? current_row(v)->item.c : NULL);
 		return true;
-	case DO_ZOOM:
-		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
-		return true;
 	default: break;
 	}
 	s->types = TYPES_PORT;
 	if (container_act(v, a) || agents_ask(v, a) ||
 		agents_port_act(v, &s->ports, a, current_row(v) ? current_row(v)->a : NULL))
 		return true;
-	if (s->open != CLOSED && s->split_y == 0 && scroll_agent_page(s, a))
-		return true;
-	return table_act(&s->table, a);
+	return pane_act(&s->pane, v, a) || table_act(&s->table, a);
 }
 
 static bool agents_typed(struct view *v, const char *text, bool done, struct err *e)
@@ -466,22 +415,15 @@ static void agents_click(struct view *v, int x, int y, bool twice)
 {
 	struct agents *s = v->state;
 
-	if (s->split_y == 0 || y >= s->split_y)
-		return;
-	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0)
+	if (pane_click(&s->pane, v, x, y, twice))
 		enter_agent(v);
-	app_dirty(v->app);
 }
 
 static void agents_wheel(struct view *v, int lines)
 {
 	struct agents *s = v->state;
 
-	if (s->split_y)
-		table_wheel(&s->table, lines);
-	else
-		agent_detail_scroll(&s->pane, lines);
-	app_dirty(v->app);
+	pane_wheel(&s->pane, v, lines);
 }
 
 static bool agents_copy(struct view *v, struct str *out)

@@ -3,6 +3,7 @@
 #define AGENTS_AGENTS_H
 
 #include "views/containers/containers.h"
+#include "views/page.h"
 
 /* An agent, or a container of a tool or helper below it. */
 struct agent_row {
@@ -25,12 +26,8 @@ bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap);
 /* The call that it waits for, for how long, and how many more: "search_text  4s, 2 more"; false: none runs. */
 bool agent_calling(const struct calls_now *k, int64_t wall_ms, char *buf, size_t cap);
 
-struct agent_pane {
-	int scroll, length, seen; /* rows hidden above, of the page, of the pane */
-};
-void agent_detail_draw(struct agent_pane *p, struct canvas *c, struct area a,
-	const struct agent *agent, const struct moment *m);
-void agent_detail_scroll(struct agent_pane *p, int rows);
+void agent_detail_draw(struct page *p, struct canvas *c, struct area a, const struct agent *agent,
+	const struct moment *m);
 
 /* agents_ports.c: a port is asked for, and the agent that it is of. */
 struct agent_ports {

@@ -8,21 +8,13 @@
 #include <berth/text.h>
 
 #include "views/journal.h"
+#include "views/pane.h"
 #include "views/pen.h"
 
 #define WIDE 100 /* from here on facts and checks stand side by side */
 #define KEY_W 12
 #define WHAT_W 20
 #define ASKED_W 20
-
-void agent_detail_scroll(struct agent_pane *p, int rows)
-{
-	int most = p->length - p->seen;
-
-	p->scroll += rows;
-	p->scroll = p->scroll > most ? most : p->scroll;
-	p->scroll = p->scroll < 0 ? 0 : p->scroll;
-}
 
 static void agent_fact(struct pen *p, const char *key, const char *value)
 {
@@ -182,7 +174,7 @@ static void draw_checks(struct pen *p, const struct agent *a, const struct momen
 		pen_text(p, STYLE(WARN), 0, a->loosened[i]);
 }
 
-void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
+void agent_detail_draw(struct page *pane, struct canvas *c, struct area a,
 	const struct agent *agent, const struct moment *m)
 {
 	struct area page = {a.x + 1, a.y + 1, a.w - 2, a.h - 1};
@@ -219,9 +211,6 @@ void agent_detail_draw(struct agent_pane *pane, struct canvas *c, struct area a,
 	}
 	pane->length = p.y;
 	pane->seen = page.h;
-	agent_detail_scroll(pane, 0);
-	if (pane->length > pane->scroll + pane->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (pane->scroll > 0)
-		canvas_glyph(c, a.x + a.w - 1, a.y + 1, STYLE(ACCENT), GLYPH_UP);
+	page_scroll(pane, 0);
+	pane_arrows(pane, c, a);
 }

@@ -17,7 +17,7 @@
 #include "views/containers/detail.h"
 #include "views/limits.h"
 #include "views/list.h"
-#include "views/page.h"
+#include "views/pane.h"
 #include "views/past_view.h"
 #include "views/pen.h"
 #include "views/signals.h"
@@ -37,17 +37,14 @@ struct containers {
 	size_t hidden;      /* stopped ones that are not shown */
 	bool flat, by_host, only_running;
 
-	enum { CLOSED, SPLIT, FULL } open;
-	struct detail_pane pane;
+	struct pane pane;
+	int tab; /* of the detail */
 	struct limits_ask limits;
 	struct signal_ask signal;
 	bool signalling;               /* the line that is typed is a signal, not limits */
 	char *focus_engine, *focus_id; /* what CMD_FOCUS was sent for last */
 	uint64_t visible_hash;         /* what CMD_VISIBLE was sent for last */
-
-	struct area body;
-	int split_y;     /* first row of the detail, relative to the body */
-	char copied[65]; /* id of what was copied by name last */
+	char copied[65];               /* id of what was copied by name last */
 };
 TABLE_COMES_FIRST(struct containers);
 
@@ -384,23 +381,12 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 	struct containers *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 	const struct container *k = current_container(v);
-	struct area list = a, below = a;
+	struct area list, below;
+	bool open;
 
-	s->body = a;
 	s->moment = moment_of(v->app, snap);
 	s->table.empty = why_no_containers(s, snap);
-	if (s->open == SPLIT && k && a.h >= SPLIT_MIN_ROWS) {
-		int want = (int)s->table.nshown + 1, most = a.h * 2 / 5;
-
-		list.h = want < most ? want : most;
-		if (list.h < 4)
-			list.h = 4;
-		below.y += list.h;
-		below.h -= list.h;
-	} else if (s->open != CLOSED && k) {
-		list.h = 0;
-	}
-	s->split_y = list.h;
+	open = pane_part(&s->pane, v, a, k, &list, &below);
 	if (list.h) {
 		uint64_t chosen = s->table.chosen;
 
@@ -415,38 +401,22 @@ static void containers_draw(struct view *v, struct canvas *c, struct area a)
 		table_draw(&s->table, c, list);
 		s->table.chosen = chosen;
 	}
-	if (!is_focus(s, s->open == CLOSED ? NULL : k))
-		s->pane.scroll = 0;
-	if (s->open != CLOSED && k && below.h > 0 && s->split_y < a.h)
-		detail_draw(&s->pane, c, below, k, detail_of(snap, k), &s->moment);
+	if (!is_focus(s, s->pane.open ? k : NULL))
+		s->pane.page.scroll = 0;
+	if (open && k)
+		detail_draw(&s->pane.page, s->tab, c, below, k, detail_of(snap, k), &s->moment);
 }
 
 static void containers_drawn(struct view *v)
 {
 	struct containers *s = v->state;
 
-	if (s->split_y)
+	if (s->pane.split_y)
 		send_visible(v);
-	send_focus(v, s->open == CLOSED ? NULL : current_container(v));
+	send_focus(v, s->pane.open ? current_container(v) : NULL);
 }
 
 /* Keys. */
-
-/* One step out: full detail, detail, marks; a filter is taken away by the app before those. */
-static bool close_container_pane(struct containers *s)
-{
-	size_t hidden;
-
-	if (s->open == FULL && s->body.h >= SPLIT_MIN_ROWS)
-		s->open = SPLIT;
-	else if (s->open != CLOSED)
-		s->open = CLOSED;
-	else if (!s->table.filter && table_marked(&s->table, &hidden))
-		table_unmark_all(&s->table);
-	else
-		return false;
-	return true;
-}
 
 static void enter_container(struct view *v)
 {
@@ -455,27 +425,13 @@ static void enter_container(struct view *v)
 	if (!current_container(v))
 		table_fold(&s->table);
 	else
-		s->open = s->open == CLOSED && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
+		pane_enter(&s->pane);
 }
 
-/* With the list out of sight, movement is the page's. */
-static bool scroll_container_page(struct containers *s, enum action a)
+static void turn_detail(struct containers *s, int tabs)
 {
-	int page = s->pane.seen > 2 ? s->pane.seen - 1 : 1;
-
-	switch (a) {
-	case DO_UP: detail_scroll(&s->pane, -1); return true;
-	case DO_DOWN: detail_scroll(&s->pane, 1); return true;
-	case DO_PAGE_UP: detail_scroll(&s->pane, -page); return true;
-	case DO_PAGE_DOWN: detail_scroll(&s->pane, page); return true;
-	case DO_HALF_UP: detail_scroll(&s->pane, -(page + 1) / 2); return true;
-	case DO_HALF_DOWN: detail_scroll(&s->pane, (page + 1) / 2); return true;
-	case DO_TOP: detail_scroll(&s->pane, -s->pane.length); return true;
-	case DO_BOTTOM: detail_scroll(&s->pane, s->pane.length); return true;
-	case DO_LEFT: detail_turn(&s->pane, -1); return true;
-	case DO_RIGHT: detail_turn(&s->pane, 1); return true;
-	default: return false;
-	}
+	detail_turn(&s->tab, tabs);
+	s->pane.page.scroll = 0;
 }
 
 /* By agent and project, then by host where there are several, then not at all. */
@@ -494,11 +450,9 @@ static bool toggle_option(struct view *v, enum action a)
 	switch (a) {
 	case DO_GROUPS: next_grouping(s, app_snapshot(v->app)); break;
 	case DO_ALL: s->only_running = !s->only_running; break;
-	case DO_ZOOM:
-		s->open = s->open == FULL && s->body.h >= SPLIT_MIN_ROWS ? SPLIT : FULL;
-		break;
-	case DO_NEXT_PANE: detail_turn(&s->pane, 1); break;
-	case DO_PREV_PANE: detail_turn(&s->pane, -1); break;
+	case DO_ZOOM: pane_act(&s->pane, v, a); break;
+	case DO_NEXT_PANE: turn_detail(s, 1); break;
+	case DO_PREV_PANE: turn_detail(s, -1); break;
 	default: return false;
 	}
 	show_again(v);
@@ -539,7 +493,7 @@ static bool containers_act(struct view *v, enum action a)
 	if (s->table.choosing)
 		return table_act(&s->table, a);
 	switch (a) {
-	case DO_BACK: return close_container_pane(s);
+	case DO_BACK: return pane_back(&s->pane, v);
 	case DO_ENTER: enter_container(v); return true;
 	case DO_LOGS: containers_logs(v); return true;
 	case DO_RECORDS: containers_records(v); return true;
@@ -561,31 +515,26 @@ static bool containers_act(struct view *v, enum action a)
 	}
 	if (containers_ask(v, a))
 		return true;
-	if (s->open != CLOSED && s->split_y == 0 && scroll_container_page(s, a))
+	if (s->pane.open && s->pane.split_y == 0 && (a == DO_LEFT || a == DO_RIGHT)) {
+		turn_detail(s, a == DO_LEFT ? -1 : 1);
 		return true;
-	return toggle_option(v, a) || table_act(&s->table, a);
+	}
+	return toggle_option(v, a) || pane_act(&s->pane, v, a) || table_act(&s->table, a);
 }
 
 static void containers_click(struct view *v, int x, int y, bool twice)
 {
 	struct containers *s = v->state;
 
-	if (s->split_y == 0 || y >= s->split_y)
-		return;
-	if (table_click(&s->table, s->body.x + x, s->body.y + y) && twice && y > 0)
+	if (pane_click(&s->pane, v, x, y, twice))
 		enter_container(v);
-	app_dirty(v->app);
 }
 
 static void containers_wheel(struct view *v, int lines)
 {
 	struct containers *s = v->state;
 
-	if (s->split_y)
-		table_wheel(&s->table, lines);
-	else
-		detail_scroll(&s->pane, lines);
-	app_dirty(v->app);
+	pane_wheel(&s->pane, v, lines);
 }
 
 static void containers_status(struct view *v, char *buf, size_t cap)

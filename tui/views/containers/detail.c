@@ -9,6 +9,7 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
+#include "views/pane.h"
 #include "views/pen.h"
 #include "widgets/widgets.h"
 
@@ -491,23 +492,13 @@ static const struct {
 	{"Env", draw_environment},
 };
 
-void detail_turn(struct detail_pane *p, int tabs)
+void detail_turn(int *tab, int tabs)
 {
-	p->tab = (p->tab + tabs + (int)COUNT(pages)) % (int)COUNT(pages);
-	p->scroll = 0;
-}
-
-void detail_scroll(struct detail_pane *p, int rows)
-{
-	int most = p->length > p->seen ? p->length - p->seen : 0;
-
-	p->scroll += rows;
-	p->scroll = p->scroll > most ? most : p->scroll < 0 ? 0 : p->scroll;
+	*tab = (*tab + tabs + (int)COUNT(pages)) % (int)COUNT(pages);
 }
 
 /* The line between list and detail: whose it is, the tabs, how far it is scrolled. */
-static void draw_title(
-	const struct detail_pane *p, struct canvas *c, struct area a, const struct container *k)
+static void draw_title(int tab, struct canvas *c, struct area a, const struct container *k)
 {
 	struct style sign = STYLE(TEXT);
 	enum glyph glyph = container_glyph(k, &sign);
@@ -525,7 +516,7 @@ static void draw_title(
 	x += canvas_clip(c, x, a.y, room, STYLE(STRONG), k->name);
 	x += canvas_text(c, x, a.y, -1, STYLE(TEXT), " ") + 1;
 	for (size_t i = 0; i < COUNT(pages); i++) {
-		bool active = (int)i == p->tab;
+		bool active = (int)i == tab;
 
 		if (!active && a.x + a.w - x < tabs)
 			continue;
@@ -536,27 +527,24 @@ static void draw_title(
 	}
 }
 
-void detail_draw(struct detail_pane *p, struct canvas *c, struct area a, const struct container *k,
-	const struct detail *d, const struct moment *m)
+void detail_draw(struct page *p, int tab, struct canvas *c, struct area a,
+	const struct container *k, const struct detail *d, const struct moment *m)
 {
 	struct area inner = {a.x + 2, a.y + 1, a.w - 4, a.h - 1};
 
-	draw_title(p, c, a, k);
+	draw_title(tab, c, a, k);
 	if (inner.h <= 0)
 		return;
 	for (int was = -1; was != p->scroll;) {
 		struct pen pen = pen_on(c, inner, p->scroll);
 
 		canvas_fill(c, inner, STYLE(TEXT), ' ');
-		pages[p->tab].write(&pen, k, d, m);
+		pages[tab].write(&pen, k, d, m);
 		p->length = pen.y;
 		p->seen = pen.a.h;
 		/* The page may have become shorter than where it was scrolled to. */
 		was = p->scroll;
-		detail_scroll(p, 0);
+		page_scroll(p, 0);
 	}
-	if (p->length > p->scroll + p->seen)
-		canvas_glyph(c, a.x + a.w - 1, a.y + a.h - 1, STYLE(ACCENT), GLYPH_DOWN);
-	if (p->scroll > 0)
-		canvas_glyph(c, a.x + a.w - 1, a.y + 1, STYLE(ACCENT), GLYPH_UP);
+	pane_arrows(p, c, a);
 }
