@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <berth/err.h>
 
@@ -105,6 +106,9 @@ uint64_t bench_random(struct bench_run *r);
 /* Allocations of this process so far; only where they are counted (not under a sanitizer). */
 uint64_t bench_allocations(void);
 bool bench_counts_allocations(void);
+
+double clock_s(clockid_t clock);
+double now_s(void); /* monotonic */
 
 /* FNV-1a, to build digests with. */
 uint64_t digest_bytes(uint64_t seed, const void *bytes, size_t n);

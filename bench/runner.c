@@ -19,12 +19,17 @@ uint64_t digest_bytes(uint64_t seed, const void *bytes, size_t n)
 	return hash_more(seed ? seed : HASH_START, bytes, n);
 }
 
-static double monotonic_s(void)
+double clock_s(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+double now_s(void)
+{
+	return clock_s(CLOCK_MONOTONIC);
 }
 
 static double seconds_of(struct timeval t)
@@ -180,12 +185,12 @@ static int one_sample(
 	if (c->prepare && c->prepare(ctx, e))
 		return err_wrap(e, "preparing %s", c->name);
 	usage_now(&before);
-	start = monotonic_s();
+	start = now_s();
 	if (c->arms[arm].run(ctx, &s, e)) {
 		r->failed = true;
 		return err_wrap(e, "%s", c->arms[arm].name);
 	}
-	took = monotonic_s() - start;
+	took = now_s() - start;
 	usage_now(&after);
 	if (*digest && s.digest != *digest) {
 		r->failed = true;

@@ -28,14 +28,6 @@ struct rig {
 	off_t at;
 };
 
-static double clock_s(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void *setup(struct bench_run *r, struct err *e)
 {
 	struct rig *rig = xcalloc(1, sizeof *rig);

@@ -199,23 +199,15 @@ static int check_removed(struct bench *b, struct sample *s, struct err *e)
 	return n ? err_set(e, ERR_FAILED, "%zu containers are left", n) : 0;
 }
 
-static double read_clock_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int run_peer(void *ctx, struct sample *s, struct err *e)
 {
 	struct bench *b = ctx;
 	struct removing r = {b->endpoint.path, WIDTH, b->n, b->id, NULL, NULL};
-	double start = read_clock_s();
+	double start = now_s();
 
 	if (remover_run(&r, e))
 		return -1;
-	s->seconds = read_clock_s() - start;
+	s->seconds = now_s() - start;
 	return check_removed(b, s, e);
 }
 
@@ -224,11 +216,11 @@ static int run_berth(void *ctx, struct sample *s, struct err *e)
 	struct bench *b = ctx;
 	const struct clean_run how = {.width = WIDTH, .grace_s = -1};
 	struct clean_sum sum;
-	double start = read_clock_s();
+	double start = now_s();
 
 	if (clean_carry_out(b->host, b->plan, &how, b->outcome, &sum, e))
 		return -1;
-	s->seconds = read_clock_s() - start;
+	s->seconds = now_s() - start;
 	if (sum.done != b->n)
 		return err_set(e, ERR_FAILED, "berth removed %zu of %zu", sum.done, b->n);
 	return check_removed(b, s, e);

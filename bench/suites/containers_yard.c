@@ -12,14 +12,6 @@
 
 #define KEPT "[\"sleep\",\"100000\"]"
 
-double now_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 struct yard *yard_open(const char *image, struct err *e)
 {
 	struct yard *y = xcalloc(1, sizeof *y);

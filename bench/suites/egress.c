@@ -390,8 +390,10 @@ static int one_egress(void *ctx, struct sample *s, struct err *e)
 }
 
 /* All are open before the first is asked for a byte. */
-static int fetch_many(struct egress_bench *b, bool through, struct sample *s, struct err *e)
+static int fetch_many(void *ctx, struct sample *s, struct err *e)
 {
+	struct egress_bench *b = ctx;
+	bool through = s->arm;
 	int *fd = xcalloc(MANY, sizeof *fd);
 	int n = 0, rc = 0;
 
@@ -408,16 +410,6 @@ static int fetch_many(struct egress_bench *b, bool through, struct sample *s, st
 		close(fd[i]);
 	free(fd);
 	return rc;
-}
-
-static int many_loopback(void *ctx, struct sample *s, struct err *e)
-{
-	return fetch_many(ctx, false, s, e);
-}
-
-static int many_egress(void *ctx, struct sample *s, struct err *e)
-{
-	return fetch_many(ctx, true, s, e);
 }
 
 static const struct bench_case cases[] = {
@@ -449,7 +441,7 @@ static const struct bench_case cases[] = {
 		.warmup = 1,
 		.setup = setup,
 		.teardown = teardown,
-		.arms = {{"loopback", many_loopback}, {"egress", many_egress}}},
+		.arms = {{"loopback", fetch_many}, {"egress", fetch_many}}},
 	{0},
 };
 

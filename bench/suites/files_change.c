@@ -125,26 +125,17 @@ static int each_by_itself(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-static int write_puts(
-	struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
+static int write_batch(void *ctx, struct sample *s, struct err *e)
 {
-	struct files_write_options o = {.promise = promise};
+	struct changes *x = ctx;
+	struct files_write_options o = {
+		.promise = s->arm == 1 ? FILES_DURABLE : FILES_ALL_OR_NOTHING};
 	struct files_writing *w;
 	int rc = files_write(x->files, x->root, x->puts, x->n, &o, &w, e);
 
 	s->digest = w->n - w->failed;
 	files_writing_free(w);
 	return rc;
-}
-
-static int batch_durable(void *ctx, struct sample *s, struct err *e)
-{
-	return write_puts(ctx, FILES_DURABLE, s, e);
-}
-
-static int batch_all(void *ctx, struct sample *s, struct err *e)
-{
-	return write_puts(ctx, FILES_ALL_OR_NOTHING, s, e);
 }
 
 #define SETUP(n)                                                         \
@@ -164,7 +155,7 @@ SETUP(1000)
 		.warmup = 1, .setup = setup_write_##n, .teardown = release_changes,             \
 		.prepare = settle_changes,                                                      \
 		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},                   \
-			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}, \
+			{"durable batch", write_batch}, {"all-or-nothing batch", write_batch}}, \
 		.targets = {{words, "durable batch", ON_RATIO, factor, NO_BOUND}},              \
 	}
 
@@ -183,7 +174,7 @@ const struct bench_case files_write_many = {
 	.teardown = release_changes,
 	.prepare = settle_changes,
 	.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
-		{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}},
+		{"durable batch", write_batch}, {"all-or-nothing batch", write_batch}},
 	.targets = {{"durable writes >= 3x", "durable batch", ON_RATIO, 3, NO_BOUND}},
 };
 
@@ -245,14 +236,14 @@ static int transform_sed(void *ctx, struct sample *s, struct err *e)
 	return count_blue(ctx, s, e);
 }
 
-static int transform_with(
-	struct changes *x, enum files_promise promise, struct sample *s, struct err *e)
+static int transform_files(void *ctx, struct sample *s, struct err *e)
 {
+	struct changes *x = ctx;
 	struct files_transform_options o = {
 		.pattern = {.text = "red herring", .len = 11},
 		.replacement = "blue herring",
 		.replacement_len = 12,
-		.promise = promise,
+		.promise = s->arm == 1 ? FILES_VISIBLE : FILES_ALL_OR_NOTHING,
 	};
 	struct files_transform_result r;
 	int64_t begun = clock_mono_ns();
@@ -261,16 +252,6 @@ static int transform_with(
 	s->seconds = (double)(clock_mono_ns() - begun) / 1e9;
 	str_release(&r.diff);
 	return rc < 0 ? -1 : count_blue(x, s, e);
-}
-
-static int transform_visible(void *ctx, struct sample *s, struct err *e)
-{
-	return transform_with(ctx, FILES_VISIBLE, s, e);
-}
-
-static int transform_all(void *ctx, struct sample *s, struct err *e)
-{
-	return transform_with(ctx, FILES_ALL_OR_NOTHING, s, e);
 }
 
 /* --- copy: a tree of 20,000 files --- */
@@ -352,7 +333,7 @@ static const struct bench_case cases[] = {
 		.teardown = release_changes,
 		.prepare = settle_again,
 		.arms = {{"write, fsync, rename, fsync dir", each_by_itself},
-			{"durable batch", batch_durable}, {"all-or-nothing batch", batch_all}}},
+			{"durable batch", write_batch}, {"all-or-nothing batch", write_batch}}},
 	{.name = "transform",
 		.about = "one word in each of 10,000 files",
 		.samples = 15,
@@ -360,8 +341,8 @@ static const struct bench_case cases[] = {
 		.setup = setup_transform,
 		.teardown = release_changes,
 		.prepare = fresh_tree,
-		.arms = {{"find | xargs sed -i", transform_sed}, {"visible", transform_visible},
-			{"all or nothing, durable", transform_all}},
+		.arms = {{"find | xargs sed -i", transform_sed}, {"visible", transform_files},
+			{"all or nothing, durable", transform_files}},
 		.targets = {{"transform >= 3x over sed -i", "visible", ON_RATIO, 3, NO_BOUND}}},
 	{.name = "copy",
 		.about = "a tree of 20,000 files",

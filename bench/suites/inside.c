@@ -121,8 +121,6 @@ ARMS_OF(data, DATA)
 
 #define CALLS 20000
 
-enum { UNCONFINED, DEFAULT, STRICT };
-
 static void *setup_seccomp(struct bench_run *r, struct err *e)
 {
 	AUTO_STR struct str strict = STR_INIT;
@@ -150,8 +148,9 @@ static void *setup_seccomp(struct bench_run *r, struct err *e)
 	return NULL;
 }
 
-static int time_calls(struct yard *y, size_t which, struct sample *s, struct err *e)
+static int time_calls(void *ctx, struct sample *s, struct err *e)
 {
+	struct yard *y = ctx;
 	AUTO_STR struct str out = STR_INIT;
 	double begun = now_s();
 	char argv[160];
@@ -159,24 +158,9 @@ static int time_calls(struct yard *y, size_t which, struct sample *s, struct err
 
 	snprintf(argv, sizeof argv,
 		"[\"sh\",\"-c\",\"dd if=/dev/zero bs=1 count=%d 2>/dev/null | wc -c\"]", CALLS);
-	if (mini_exec(&y->mini, y->id[which], argv, &out, &code, e) < 0)
+	if (mini_exec(&y->mini, y->id[s->arm], argv, &out, &code, e) < 0)
 		return -1;
 	return check_output(s, begun, code, &out, e);
-}
-
-static int calls_unconfined(void *ctx, struct sample *s, struct err *e)
-{
-	return time_calls(ctx, UNCONFINED, s, e);
-}
-
-static int calls_default(void *ctx, struct sample *s, struct err *e)
-{
-	return time_calls(ctx, DEFAULT, s, e);
-}
-
-static int calls_strict(void *ctx, struct sample *s, struct err *e)
-{
-	return time_calls(ctx, STRICT, s, e);
 }
 
 /* --- network: loopback in a container without one, and from one to another over the bridge --- */
@@ -393,8 +377,8 @@ static const struct bench_case cases[] = {
 		.warmup = 1,
 		.setup = setup_seccomp,
 		.teardown = yard_close,
-		.arms = {{"unconfined", calls_unconfined}, {"the engine's profile", calls_default},
-			{"berth's profile", calls_strict}}},
+		.arms = {{"unconfined", time_calls}, {"the engine's profile", time_calls},
+			{"berth's profile", time_calls}}},
 	{.name = "network-latency",
 		.about = "round trip, mean of ten pings",
 		.unit = "us",

@@ -45,11 +45,6 @@ struct lane_bench {
 	bool read, up;
 };
 
-static double now_seconds(void)
-{
-	return (double)clock_mono_ns() / 1e9;
-}
-
 static void teardown(void *ctx)
 {
 	struct lane_bench *b = ctx;
@@ -152,7 +147,7 @@ static void *setup_pool(struct bench_run *r, struct err *e)
 static int finish_sample(
 	struct sample *s, double begun, int code, const struct str *out, struct err *e)
 {
-	s->seconds = now_seconds() - begun;
+	s->seconds = now_s() - begun;
 	s->digest = digest_bytes(0, out->s, out->len);
 	return code ? err_set(e, ERR_FAILED, "the command exited with %d", code) : 0;
 }
@@ -168,7 +163,7 @@ static int by_host(struct lane_bench *b, const char *script, struct sample *s, s
 	argv[3] = there.s;
 	if (chdir(b->team.agents[0].workspace))
 		return err_set(e, ERR_FAILED, "cannot enter the workspace");
-	begun = now_seconds();
+	begun = now_s();
 	code = run_program(argv, &out, e);
 	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
 }
@@ -194,7 +189,7 @@ static int by_lane(struct lane_bench *b, const char *script, struct sample *s, s
 		.cancel_fd = -1,
 		.resize_fd = -1};
 	struct run_result r;
-	double begun = now_seconds();
+	double begun = now_s();
 
 	if (agents_run(&q, &r, e))
 		return -1;
@@ -207,7 +202,7 @@ static int by_process(struct lane_bench *b, const char *script, struct sample *s
 {
 	AUTO_STR struct str out = STR_INIT;
 	const char *argv[] = {berth_program(), "exec", b->name, "--", "sh", "-c", script, NULL};
-	double begun = now_seconds();
+	double begun = now_s();
 	int code = run_program(argv, &out, e);
 
 	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
@@ -218,7 +213,7 @@ static int by_docker(struct lane_bench *b, const char *script, struct sample *s,
 	AUTO_STR struct str out = STR_INIT;
 	const char *argv[] = {"docker", "-H", b->url, "exec", b->team.agents[0].container, "sh",
 		"-c", script, NULL};
-	double begun = now_seconds();
+	double begun = now_s();
 	int code = run_program(argv, &out, e);
 
 	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
@@ -320,10 +315,10 @@ static int measure_output(struct bench_run *r, void *ctx, struct err *e)
 		double begun;
 
 		getrusage(RUSAGE_SELF, &before);
-		begun = now_seconds();
+		begun = now_s();
 		if (fd < 0 || agents_run(&q, &ran, e))
 			return -1;
-		bench_value(r, "to a file", (double)GIB / 1e6 / (now_seconds() - begun));
+		bench_value(r, "to a file", (double)GIB / 1e6 / (now_s() - begun));
 		getrusage(RUSAGE_SELF, &after);
 		if (ran.exit_code || fstat(fd, &st) || (uint64_t)st.st_size != GIB)
 			return err_set(e, ERR_FAILED, "not all of the output came");
@@ -350,20 +345,20 @@ static void first_byte(void *ctx, int stream, const char *bytes, size_t n)
 	(void)stream;
 	(void)bytes;
 	if (!f->n)
-		f->at = now_seconds();
+		f->at = now_s();
 	f->n += n;
 }
 
 static int wait_warm(struct bench_run *r, struct err *e)
 {
-	double until = now_seconds() + 60;
+	double until = now_s() + 60;
 
 	while (!bench_cancelled(r)) {
 		struct pool_info p[2];
 
 		if (pool_list(p, 2) && p[0].warm == p[0].size)
 			return 0;
-		if (now_seconds() > until)
+		if (now_s() > until)
 			return err_set(
 				e, ERR_TIMEOUT, "no container became ready: %s", p[0].problem);
 		poll(NULL, 0, 5);
@@ -390,7 +385,7 @@ static int warm_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 
 	if (wait_warm(r, e))
 		return -1;
-	begun = now_seconds();
+	begun = now_s();
 	box = pool_take(b->host->at.info.id, &b->team, &b->team.tools[0], NULL, &claim);
 	if (!box)
 		return err_set(e, ERR_FAILED, "the pool had no container");
@@ -408,16 +403,16 @@ static int cold_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 	const char *argv[] = {"docker", "-H", b->url, "run", "--rm", "--network", "none", "box:1",
 		"sh", "-c", "echo hello", NULL};
 	AUTO_STR struct str out = STR_INIT;
-	double begun = now_seconds();
+	double begun = now_s();
 	int code;
 
 	if (wait_warm(r, e)) /* the keeper shall not be busy meanwhile */
 		return -1;
-	begun = now_seconds();
+	begun = now_s();
 	code = run_program(argv, &out, e);
 	if (code)
 		return code < 0 ? -1 : err_set(e, ERR_FAILED, "docker run exited with %d", code);
-	bench_value(r, "docker run", now_seconds() - begun);
+	bench_value(r, "docker run", now_s() - begun);
 	return 0;
 }
 

@@ -217,8 +217,10 @@ static int read_batch(struct serving *x, uint64_t *digest, struct err *e)
 
 /* ---- the arms */
 
-static int ask(struct serving *x, bool ours, struct sample *s, struct err *e)
+static int ask(void *ctx, struct sample *s, struct err *e)
 {
+	struct serving *x = ctx;
+	bool ours = s->arm;
 	struct mcp_peer p, *peer = ours ? &x->berth : &x->other;
 	int64_t begun = clock_mono_ns();
 	int rc = 0;
@@ -242,16 +244,6 @@ static int ask(struct serving *x, bool ours, struct sample *s, struct err *e)
 		mcp_peer_end(&p);
 	}
 	return rc;
-}
-
-static int by_reference(void *ctx, struct sample *s, struct err *e)
-{
-	return ask(ctx, false, s, e);
-}
-
-static int by_berth(void *ctx, struct sample *s, struct err *e)
-{
-	return ask(ctx, true, s, e);
 }
 
 /* ---- measurements */
@@ -317,12 +309,12 @@ static int measure_memory(struct bench_run *r, void *ctx, struct err *e)
 static const enum work works[] = {READ_8K, READ_100, SEARCH, START, MANY, MEMORY};
 static const char reference[] = "server-filesystem (npm)";
 
-#define SERVING(name_, about_, work_, samples_, ...)                                             \
-	{                                                                                        \
-		.name = (name_), .about = (about_), .samples = (samples_), .warmup = 1,          \
-		.smoke_samples = 2, .setup = setup_serving, .teardown = release_serving,         \
-		.data = &works[work_], .arms = {{reference, by_reference}, {"berth", by_berth}}, \
-		.targets = __VA_ARGS__,                                                          \
+#define SERVING(name_, about_, work_, samples_, ...)                                     \
+	{                                                                                \
+		.name = (name_), .about = (about_), .samples = (samples_), .warmup = 1,  \
+		.smoke_samples = 2, .setup = setup_serving, .teardown = release_serving, \
+		.data = &works[work_], .arms = {{reference, ask}, {"berth", ask}},       \
+		.targets = __VA_ARGS__,                                                  \
 	}
 #define TARGETS(...)        \
 	{                   \

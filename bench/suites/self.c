@@ -27,33 +27,24 @@ static int spin_sample(void *ctx, struct sample *s, struct err *e)
 	return 0;
 }
 
-/* Of this thread: what else the machine does is not in it. */
-static double cpu_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int spin_steadily(void *ctx, struct sample *s, struct err *e)
 {
-	double start = cpu_seconds();
+	double start = clock_s(CLOCK_THREAD_CPUTIME_ID);
 	int rc = spin_sample(ctx, s, e);
 
-	s->seconds = cpu_seconds() - start;
+	s->seconds = clock_s(CLOCK_THREAD_CPUTIME_ID) - start;
 	return rc;
 }
 
 static int spin_slowed(void *ctx, struct sample *s, struct err *e)
 {
 	const char *percent = getenv("BERTH_BENCH_SLOWER");
-	double start = cpu_seconds();
+	double start = clock_s(CLOCK_THREAD_CPUTIME_ID);
 	volatile uint64_t more = spin_rounds(percent ? ROUNDS / 100 * atoi(percent) : 0);
 	int rc = spin_sample(ctx, s, e);
 
 	(void)more;
-	s->seconds = cpu_seconds() - start;
+	s->seconds = clock_s(CLOCK_THREAD_CPUTIME_ID) - start;
 	return rc;
 }
 
