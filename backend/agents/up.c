@@ -731,18 +731,17 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 static void check_made_of(
 	struct agents_host *h, const struct spec *s, const char *id, struct agent_checked *ret)
 {
-	AUTO_STR struct str container = STR_INIT, target = STR_INIT;
-	AUTO_JSON cJSON *i = NULL, *c = NULL;
+	AUTO_FREE char *target = xasprintf("/containers/%s/json", id);
+	AUTO_JSON cJSON *i = NULL;
+	AUTO_JSON cJSON *c =
+		sync_json(h->at.engine, "look at %s", s->name, "GET", target, NULL, 0, NULL);
 	struct enforced *item = &ret->item[ret->n];
 	const char *now = "", *was;
 
-	str_addf(&target, "/containers/%s/json", id);
-	if (sync_ask(h->at.engine, "look at %s", s->name, "GET", target.s, NULL, 0, &container,
-		    NULL))
+	if (!c)
 		return;
 	if (sync_image(h->at.engine, s->image, 0, &i, NULL) > 0)
 		now = ejson_string(i, "Id");
-	c = ejson_parse(container.s, container.len, NULL);
 	was = ejson_string(c, "Image");
 	now += strncmp(now, "sha256:", 7) ? 0 : 7;
 	was += strncmp(was, "sha256:", 7) ? 0 : 7;

@@ -188,11 +188,7 @@ void world_measured(const cJSON *root, struct world *w)
 static cJSON *get_json(
 	struct engine_sync *en, const char *what, const char *target, int ms, struct err *e)
 {
-	AUTO_STR struct str reply = STR_INIT;
-
-	if (sync_ask(en, what, NULL, "GET", target, NULL, ms, &reply, e))
-		return NULL;
-	return ejson_parse(reply.s, reply.len, e);
+	return sync_json(en, what, NULL, "GET", target, NULL, ms, e);
 }
 
 int world_container(

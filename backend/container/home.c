@@ -124,19 +124,14 @@ static int hand_over_home(
 }
 
 /* 1 there and ours, 0 not there. */
-static int look_for_volume(
-	struct agents_host *h, const struct spec *s, const char *path, struct err *e)
+static int look_for_volume(struct agents_host *h, const struct spec *s, struct err *e)
 {
-	AUTO_STR struct str reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
 	struct err asked = ERR_INIT;
+	AUTO_JSON cJSON *root =
+		sync_inspect(h->at.engine, "look for the volume %s", "volumes", s->home, &asked);
 
-	if (sync_ask(h->at.engine, "look for the volume %s", s->home, "GET", path, NULL, 0, &reply,
-		    &asked))
-		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
-		return -1;
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	/* What an agent of somebody else left there is not for this one to read. */
 	if (!own_proven(h->at.info.id, s->home, OWN_HOME,
 		    ejson_string(ejson_get(root, "Labels"), "berth.proof")))
@@ -205,7 +200,6 @@ void home_unmake(struct agents_host *h, const char *volume, const char *agent)
 int home_make(struct agents_host *h, const struct spec *s, const char *agent, const char *session,
 	bool *made, struct err *e)
 {
-	AUTO_STR struct str path = STR_INIT;
 	struct home_making m = {h, s, agent, session, false, false};
 	char owner[32];
 	const struct key_value kv[] = {{"owner", owner, false}};
@@ -221,8 +215,7 @@ int home_make(struct agents_host *h, const struct spec *s, const char *agent, co
 
 	*made = false;
 	snprintf(owner, sizeof owner, "%u:%u", (unsigned)s->uid, (unsigned)s->gid);
-	str_addf(&path, "/volumes/%s", s->home);
-	found = look_for_volume(h, s, path.s, e);
+	found = look_for_volume(h, s, e);
 	if (found < 0 || note_read(s, &handed_over, e))
 		return -1;
 	if (found && handed_over)

@@ -25,12 +25,9 @@ struct limiting {
 static cJSON *ask_limits(struct limiting *l, struct err *e)
 {
 	AUTO_FREE char *target = xasprintf("/containers/%s/json", l->c->container->id);
-	AUTO_STR struct str reply = STR_INIT;
 
-	if (sync_ask(l->at.engine, "look at %s", l->c->container->name, "GET", target, NULL, 0,
-		    &reply, e))
-		return NULL;
-	return ejson_parse(reply.s, reply.len, e);
+	return sync_json(
+		l->at.engine, "look at %s", l->c->container->name, "GET", target, NULL, 0, e);
 }
 
 /* Swap that is counted with memory keeps its distance: of berth's containers that is none. */

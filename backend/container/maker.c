@@ -79,21 +79,16 @@ void agents_close(struct agents_host *h)
 int host_look_whole(struct agents_host *h, const char *name, struct existing *ret,
 	struct arena *mem, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
 	struct err asked = ERR_INIT;
+	AUTO_JSON cJSON *root =
+		sync_inspect(h->at.engine, "look for the container %s", "containers", name, &asked);
 	struct session record;
 	const cJSON *labels;
 	const char *own_name;
 
 	memset(ret, 0, sizeof *ret);
-	str_addf(&target, "/containers/%s/json", name);
-	if (sync_ask(h->at.engine, "look for the container %s", name, "GET", target.s, NULL, 0,
-		    &reply, &asked))
-		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
-	root = ejson_parse(reply.s, reply.len, e);
 	if (!root)
-		return -1;
+		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	if (!id_is_whole(ejson_string(root, "Id")))
 		return err_set(
 			e, ERR_PROTOCOL, "the engine describes %.80s without its full id", name);
@@ -168,8 +163,7 @@ static uint64_t processes_here(void)
 
 int host_create(struct agents_host *h, const struct spec *asked, char id[65], struct err *e)
 {
-	AUTO_STR struct str body = STR_INIT, target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
+	AUTO_STR struct str body = STR_INIT;
 	struct spec whole = *asked, *s = &whole;
 	char seccomp[PATH_MAX];
 
@@ -182,32 +176,19 @@ int host_create(struct agents_host *h, const struct spec *asked, char id[65], st
 	}
 	if (s->product && s->product->nproc)
 		s->user_processes = processes_here();
-	str_addf(&target, "/containers/create?name=%s", s->name);
 	spec_body(s, &body);
-	if (sync_ask(h->at.engine, "create the container %s", s->name, "POST", target.s, body.s,
-		    60000, &reply, e))
-		return -1;
-	root = ejson_parse(reply.s, reply.len, e);
-	if (!root)
-		return -1;
-	if (!id_is_whole(ejson_string(root, "Id")))
-		return err_set(
-			e, ERR_PROTOCOL, "the engine created %s without returning its id", s->name);
-	memcpy(id, ejson_string(root, "Id"), 65);
-	return 0;
+	return sync_create(h->at.engine, s->name, body.s, id, e);
 }
 
 int host_start_and_wait(struct agents_host *h, const char *name, const char *id, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
+	AUTO_STR struct str target = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 
 	if (sync_act(h->at.engine, ACT_START, id, false, false, -1, e))
 		return -1;
 	str_addf(&target, "/containers/%s/wait", id);
-	if (sync_ask(h->at.engine, "wait for %s", name, "POST", target.s, NULL, 60000, &reply, e))
-		return -1;
-	root = ejson_parse(reply.s, reply.len, e);
+	root = sync_json(h->at.engine, "wait for %s", name, "POST", target.s, NULL, 60000, e);
 	if (!root)
 		return -1;
 	if (ejson_int(root, "StatusCode", -1))

@@ -65,17 +65,9 @@ static bool owns_network(const struct agents_host *h, const cJSON *root)
 			ejson_string(labels, "berth.proof"));
 }
 
-static int inspect_network(struct agents_host *h, const char *name, cJSON **ret, struct err *e)
+static cJSON *inspect_network(struct agents_host *h, const char *name, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-
-	str_adds(&target, "/networks/");
-	url_escape(&target, name);
-	if (sync_ask(h->at.engine, "look for the network %s", name, "GET", target.s, NULL, 0,
-		    &reply, e))
-		return -1;
-	*ret = ejson_parse(reply.s, reply.len, e);
-	return *ret ? 0 : -1;
+	return sync_inspect(h->at.engine, "look for the network %s", "networks", name, e);
 }
 
 int network_find(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
@@ -83,10 +75,10 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 {
 	const char *full = full_name(t, name, mem);
 	struct err asked = ERR_INIT;
-	AUTO_JSON cJSON *root = NULL;
+	AUTO_JSON cJSON *root = inspect_network(h, full, &asked);
 	const cJSON *one;
 
-	if (inspect_network(h, full, &root, &asked))
+	if (!root)
 		return asked.kind == ERR_NOT_FOUND ? 0 : err_copy(e, &asked);
 	if (!owns_network(h, root))
 		return err_set(e, ERR_CONFLICT,
@@ -113,7 +105,7 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 static int create_network(
 	struct agents_host *h, const char *full, struct arena *mem, const char **id, struct err *e)
 {
-	AUTO_STR struct str reply = STR_INIT, body = STR_INIT;
+	AUTO_STR struct str body = STR_INIT;
 	AUTO_JSON cJSON *root = NULL;
 	char proof[PROOF_MAX];
 
@@ -124,10 +116,8 @@ static int create_network(
 		"\"Options\":{\"com.docker.network.bridge.inhibit_ipv4\":\"true\"},"
 		"\"Labels\":{\"berth.role\":\"network\",\"berth.proof\":\"%s\"}}",
 		full, proof);
-	if (sync_ask(h->at.engine, "make the network %s", full, "POST", "/networks/create", body.s,
-		    0, &reply, e))
-		return -1;
-	root = ejson_parse(reply.s, reply.len, e);
+	root = sync_json(h->at.engine, "make the network %s", full, "POST", "/networks/create",
+		body.s, 0, e);
 	if (!root)
 		return -1;
 	if (!id_is_whole(ejson_string(root, "Id")))
@@ -210,7 +200,7 @@ void network_tidy(struct agents_host *h, const char *id)
 
 	if (!*id || !strcmp(id, "none") || !strcmp(id, "bridge") || !strcmp(id, "host") ||
 		!strcmp(id, "default") || (locked = lock_networks(NULL)) < 0 ||
-		inspect_network(h, id, &root, NULL) || !owns_network(h, root) ||
+		!(root = inspect_network(h, id, NULL)) || !owns_network(h, root) ||
 		!id_is_whole(ejson_string(root, "Id")) ||
 		ejson_count(ejson_get(root, "Containers")))
 		return;

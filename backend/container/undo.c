@@ -256,22 +256,12 @@ static int do_remake(void *ctx, struct audit_record *r, struct err *e)
 	struct remaking *m = ctx;
 	const cJSON *inspect = ejson_get(m->kept, "inspect");
 	AUTO_FREE char *body = body_of_create(inspect, m->q->item->id);
-	AUTO_STR struct str target = STR_INIT, reply = STR_INIT;
-	AUTO_JSON cJSON *made = NULL;
 
 	if (!body)
 		return err_set(e, ERR_PROTOCOL, "The saved description of %s is damaged.",
 			m->q->item->name);
-	str_adds(&target, "/containers/create?name=");
-	url_escape(&target, m->q->item->name);
-	if (sync_ask(m->at.engine, "create the container %s", m->q->item->name, "POST", target.s,
-		    body, CREATE_MS, &reply, e) ||
-		!(made = ejson_parse(reply.s, reply.len, e)))
+	if (sync_create(m->at.engine, m->q->item->name, body, m->id, e))
 		return -1;
-	if (!id_is_whole(ejson_string(made, "Id")))
-		return err_set(e, ERR_PROTOCOL, "the engine created %s without returning its id",
-			m->q->item->name);
-	memcpy(m->id, ejson_string(made, "Id"), ID_DIGITS + 1);
 	r->target = m->id;
 	if (!join_networks(m, inspect, e) &&
 		(!m->q->item->ran ||

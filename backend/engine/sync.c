@@ -11,7 +11,7 @@
 #include <berth/mem.h>
 #include <berth/runtime.h>
 
-enum { BEAT_MS = 100 };
+enum { BEAT_MS = 100, CREATE_MS = 60000 };
 #define GRACE_NS INT64_C(500000000)
 
 struct engine_sync {
@@ -234,6 +234,46 @@ int sync_ask(struct engine_sync *s, const char *what, const char *subject, const
 		engine_ask(
 			s->en, what, subject, method, target, body, timeout_ms, on_sync_reply, &a),
 		&a);
+}
+
+cJSON *sync_json(struct engine_sync *s, const char *what, const char *subject, const char *method,
+	const char *target, const char *body, int timeout_ms, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT;
+
+	if (sync_ask(s, what, subject, method, target, body, timeout_ms, &reply, e))
+		return NULL;
+	return ejson_parse(reply.s, reply.len, e);
+}
+
+cJSON *sync_inspect(
+	struct engine_sync *s, const char *what, const char *kind, const char *name, struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+
+	str_addf(&target, "/%s/", kind);
+	url_escape(&target, name);
+	if (!strcmp(kind, "containers"))
+		str_adds(&target, "/json");
+	return sync_json(s, what, name, "GET", target.s, NULL, 0, e);
+}
+
+int sync_create(
+	struct engine_sync *s, const char *name, const char *body, char id[65], struct err *e)
+{
+	AUTO_STR struct str target = STR_INIT;
+	AUTO_JSON cJSON *root = NULL;
+
+	str_adds(&target, "/containers/create?name=");
+	url_escape(&target, name);
+	root = sync_json(s, "create the container %s", name, "POST", target.s, body, CREATE_MS, e);
+	if (!root)
+		return -1;
+	if (!id_is_whole(ejson_string(root, "Id")))
+		return err_set(
+			e, ERR_PROTOCOL, "the engine created %s without returning its id", name);
+	memcpy(id, ejson_string(root, "Id"), 65);
+	return 0;
 }
 
 int sync_image(

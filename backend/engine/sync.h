@@ -40,6 +40,15 @@ int sync_hello(struct engine_sync *s, struct engine_info *ret, struct err *e);
 /* *reply (may be NULL) gets the body, appended. */
 int sync_ask(struct engine_sync *s, const char *what, const char *subject, const char *method,
 	const char *target, const char *body, int timeout_ms, struct str *reply, struct err *e);
+/* That for an answer in JSON, which is the caller's (cJSON_Delete); NULL with *e. */
+cJSON *sync_json(struct engine_sync *s, const char *what, const char *subject, const char *method,
+	const char *target, const char *body, int timeout_ms, struct err *e);
+/* What the engine says of one of its "containers", "networks" or "volumes". */
+cJSON *sync_inspect(
+	struct engine_sync *s, const char *what, const char *kind, const char *name, struct err *e);
+/* Creates a container: its full id. */
+int sync_create(
+	struct engine_sync *s, const char *name, const char *body, char id[65], struct err *e);
 /* 1: *ret is what the engine says of the image, which has a full id; cJSON_Delete it.  0: it has no such image.  -1. */
 int sync_image(
 	struct engine_sync *s, const char *reference, int timeout_ms, cJSON **ret, struct err *e);

@@ -58,7 +58,7 @@ static int refuse_two(
 static int find_agent(
 	struct exec_target *t, const char *agent, cJSON **list, const cJSON **ret, struct err *e)
 {
-	AUTO_STR struct str target = STR_INIT, filter = STR_INIT, reply = STR_INIT;
+	AUTO_STR struct str target = STR_INIT, filter = STR_INIT;
 	const cJSON *one, *other = NULL;
 	int best = 0;
 
@@ -71,10 +71,8 @@ static int find_agent(
 	str_adds(&filter, "]}");
 	str_adds(&target, "/containers/json?all=1&filters=");
 	url_escape(&target, filter.s);
-	if (sync_ask(t->at.engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, &reply,
-		    e))
-		return -1;
-	*list = ejson_parse(reply.s, reply.len, e);
+	*list = sync_json(
+		t->at.engine, "look for the agent %s", agent, "GET", target.s, NULL, 0, e);
 	if (!*list)
 		return -1;
 	cJSON_ArrayForEach(one, *list)
