@@ -285,24 +285,22 @@ size_t jobs_read(struct board *own, struct job_info *out, size_t max)
 	return n;
 }
 
-static int cancel_slot(int fd, const struct board_header *h, uint32_t serial, struct err *e)
+/* The job of that serial, and where its slot is; -1: there is none. */
+static off_t find_slot(int fd, const struct board_header *h, uint32_t serial, struct slot *ret)
 {
-	for (size_t i = 0, used = atomic_load(&h->used); i < used; i++) {
-		off_t at = (off_t)slot_offset(i);
-		struct slot s;
+	for (size_t i = 0, used = atomic_load(&h->used); i < used; i++)
+		if (pread(fd, ret, sizeof *ret, (off_t)slot_offset(i)) == sizeof *ret &&
+			atomic_load(&ret->serial) == serial)
+			return (off_t)slot_offset(i);
+	return -1;
+}
 
-		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != serial)
-			continue;
-		if (job_ended(s.state))
-			break;
-		if (!s.cancellable)
-			return err_set(e, ERR_REFUSED, "this job cannot be cancelled");
-		if (pwrite(fd, &serial, sizeof serial, at + (off_t)offsetof(struct slot, cancel)) !=
-			sizeof serial)
-			return err_sys(e, errno, "cannot write the cancel request");
-		return 0;
-	}
-	return err_set(e, ERR_NOT_FOUND, "this job has ended");
+static int write_mark(
+	int fd, off_t slot, size_t member, uint32_t mark, const char *what, struct err *e)
+{
+	return pwrite(fd, &mark, sizeof mark, slot + (off_t)member) == sizeof mark
+		? 0
+		: err_sys(e, errno, "cannot %s", what);
 }
 
 /* The board of that job's process, open; -1 and *e: there is none any more. */
@@ -336,37 +334,34 @@ int jobs_cancel(const struct job_id *id, struct err *e)
 {
 	struct board_header h;
 	AUTO_CLOSE int fd = open_living_board(id, &h, e);
+	struct slot s;
+	off_t at;
 
-	return fd < 0 ? -1 : cancel_slot(fd, &h, id->serial, e);
-}
-
-static int allow_slot(int fd, const struct board_header *h, uint32_t serial, struct err *e)
-{
-	uint32_t yes = ~serial;
-
-	for (size_t i = 0, used = atomic_load(&h->used); i < used; i++) {
-		off_t at = (off_t)slot_offset(i);
-		struct slot s;
-
-		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != serial)
-			continue;
-		if (job_ended(s.state) || atomic_load(&s.asked) != serial ||
-			atomic_load(&s.cancel) == serial)
-			break;
-		if (pwrite(fd, &yes, sizeof yes, at + (off_t)offsetof(struct slot, asked)) !=
-			sizeof yes)
-			return err_sys(e, errno, "cannot write the answer");
-		return 0;
-	}
-	return err_set(e, ERR_NOT_FOUND, "this question is no longer open");
+	if (fd < 0)
+		return -1;
+	at = find_slot(fd, &h, id->serial, &s);
+	if (at < 0 || job_ended(s.state))
+		return err_set(e, ERR_NOT_FOUND, "this job has ended");
+	if (!s.cancellable)
+		return err_set(e, ERR_REFUSED, "this job cannot be cancelled");
+	return write_mark(
+		fd, at, offsetof(struct slot, cancel), id->serial, "write the cancel request", e);
 }
 
 int jobs_allow(const struct job_id *id, struct err *e)
 {
 	struct board_header h;
 	AUTO_CLOSE int fd = open_living_board(id, &h, e);
+	struct slot s;
+	off_t at;
 
-	return fd < 0 ? -1 : allow_slot(fd, &h, id->serial, e);
+	if (fd < 0)
+		return -1;
+	at = find_slot(fd, &h, id->serial, &s);
+	if (at < 0 || job_ended(s.state) || atomic_load(&s.asked) != id->serial ||
+		atomic_load(&s.cancel) == id->serial)
+		return err_set(e, ERR_NOT_FOUND, "this question is no longer open");
+	return write_mark(fd, at, offsetof(struct slot, asked), ~id->serial, "write the answer", e);
 }
 
 bool jobs_attended(void)
@@ -396,22 +391,18 @@ int jobs_dismiss(const struct job_id *id, struct err *e)
 {
 	struct board_header h;
 	AUTO_CLOSE int fd = open_job_board(id, &h, e);
-	bool alive = fd >= 0 && is_owner_alive(fd);
+	struct slot s;
+	off_t at;
 
-	for (size_t i = 0, used = fd < 0 ? 0 : atomic_load(&h.used); i < used; i++) {
-		off_t at = (off_t)slot_offset(i);
-		struct slot s;
-
-		if (pread(fd, &s, sizeof s, at) != sizeof s || atomic_load(&s.serial) != id->serial)
-			continue;
-		if (alive && !job_ended(s.state))
-			return err_set(e, ERR_CONFLICT, "this job still runs");
-		if (pwrite(fd, &id->serial, sizeof id->serial,
-			    at + (off_t)offsetof(struct slot, dismissed)) != sizeof id->serial)
-			return err_sys(e, errno, "cannot dismiss the job");
-		return 0;
-	}
-	return fd < 0 ? -1 : err_set(e, ERR_NOT_FOUND, "this job no longer exists");
+	if (fd < 0)
+		return -1;
+	at = find_slot(fd, &h, id->serial, &s);
+	if (at < 0)
+		return err_set(e, ERR_NOT_FOUND, "this job no longer exists");
+	if (!job_ended(s.state) && is_owner_alive(fd))
+		return err_set(e, ERR_CONFLICT, "this job still runs");
+	return write_mark(
+		fd, at, offsetof(struct slot, dismissed), id->serial, "dismiss the job", e);
 }
 
 struct remains {

@@ -132,25 +132,6 @@ int field_go_on(const struct reader *r, struct err *e)
 	return 0;
 }
 
-int field_read_known(const struct reader *r, const struct node *map, const struct field *fields,
-	void *out, int (*other)(const struct reader *r, const struct node *n, struct err *e),
-	struct err *e)
-{
-	if (field_expect_map(r, map, e))
-		return -1;
-	for (size_t i = 0; map->kind == NODE_MAP && i < map->n; i++) {
-		const struct node *n = map->child[i];
-		const struct field *f = fields;
-
-		while (f->key && strcmp(f->key, n->key))
-			f++;
-		if ((f->key ? field_one(r, f, n, (char *)out + f->offset, e) : other(r, n, e)) &&
-			field_go_on(r, e))
-			return -1;
-	}
-	return 0;
-}
-
 /* The key is none of the table's: said with the nearest of them. */
 static int refuse_key(
 	const struct reader *r, const struct node *n, const struct field *fields, struct err *e)
@@ -166,8 +147,9 @@ static int refuse_key(
 	return node_unknown(r->c, &one, known, e);
 }
 
-int field_read(const struct reader *r, const struct node *map, const struct field *fields,
-	void *out, struct err *e)
+int field_read_known(const struct reader *r, const struct node *map, const struct field *fields,
+	void *out, int (*other)(const struct reader *r, const struct node *n, struct err *e),
+	struct err *e)
 {
 	if (field_expect_map(r, map, e))
 		return -1;
@@ -177,10 +159,17 @@ int field_read(const struct reader *r, const struct node *map, const struct fiel
 
 		while (f->key && strcmp(f->key, n->key))
 			f++;
-		if ((f->key ? field_one(r, f, n, (char *)out + f->offset, e)
-			    : refuse_key(r, n, fields, e)) &&
+		if ((f->key                 ? field_one(r, f, n, (char *)out + f->offset, e)
+				    : other ? other(r, n, e)
+					    : refuse_key(r, n, fields, e)) &&
 			field_go_on(r, e))
 			return -1;
 	}
 	return 0;
+}
+
+int field_read(const struct reader *r, const struct node *map, const struct field *fields,
+	void *out, struct err *e)
+{
+	return field_read_known(r, map, fields, out, NULL, e);
 }
