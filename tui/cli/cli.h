@@ -148,6 +148,9 @@ int cli_conclude_check(
 /* The same for a document: what is still open in it is ended, and it is released. */
 struct jsonw;
 int jsonw_print(struct jsonw *j);
+/* A number, or 10K, 2M, 1G ...; of an option that is not given `otherwise`. */
+int cli_number(
+	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e);
 /* --timeout, "1.5" seconds; 0: it was not given. */
 int cli_timeout(const struct cli *c, int64_t *ms, struct err *e);
 

@@ -11,7 +11,7 @@
 #include <berth/signals.h>
 #include <berth/text.h>
 
-#include "cli/run.h"
+#include "cli/look.h"
 
 /* What a person would not expect berth to touch is named, unless --foreign says that it is meant. */
 static int refuse_foreign(const struct cli *c, const struct container *const *chosen, struct err *e)
@@ -72,9 +72,9 @@ static int set_signal(const struct cli *c, int *ret, struct err *e)
 	return !text || (*ret = signal_number(text, e)) > 0 ? 0 : -1;
 }
 
-static int act_on_chosen(const struct cli *c, struct backend *b,
-	const struct container *const *chosen, struct err *e)
+static int act_on_chosen(struct look *l, struct err *e)
 {
+	const struct cli *c = l->c;
 	struct command *cmd = command_new(CMD_ACT);
 	struct event *ev;
 	char shown[128];
@@ -87,44 +87,32 @@ static int act_on_chosen(const struct cli *c, struct backend *b,
 		command_free(cmd);
 		return -1;
 	}
-	cli_target_all(cmd, chosen, (size_t)c->argc);
-	ev = cli_answer(b, backend_send(b, cmd), e);
+	cli_target_all(cmd, l->chosen, (size_t)c->argc);
+	ev = cli_answer(l->b, backend_send(l->b, cmd), e);
 	if (!ev)
 		return -1;
 	rc = ev->err.kind ? err_copy(e, &ev->err) : 0;
 	event_free(ev);
 	for (int i = 0; i < c->argc && rc == 0; i++)
-		puts(text_clean(shown, sizeof shown, chosen[i]->name));
+		puts(text_clean(shown, sizeof shown, l->chosen[i]->name));
 	return rc ? rc : cli_finish();
+}
+
+static int ask_and_act(struct look *l, struct err *e)
+{
+	int go = 1;
+
+	if (refuse_foreign(l->c, l->chosen, e))
+		return -1;
+	if (l->c->command->what == ACT_REMOVE)
+		go = ask_removal(l->c, l->chosen, e);
+	return go > 0 ? act_on_chosen(l, e) : go;
 }
 
 int cli_act(const struct cli *c, const struct settings *s, struct err *e)
 {
-	AUTO_FREE const struct container **chosen = xcalloc((size_t)c->argc, sizeof *chosen);
-	const struct snapshot *snapshot = NULL;
-	struct policy policy;
-	struct arena mem;
-	struct backend *b;
-	int rc = -1, ignored;
+	int ignored;
 
 	/* Before the engine is asked anything. */
-	if (set_signal(c, &ignored, e))
-		return -1;
-	arena_init(&mem, 1024);
-	policy_from_settings(&policy, s, &mem);
-	if (cli_flag(c, "read-only"))
-		policy.read_only_by = "--read-only";
-	b = cli_backend(c, c->command->name, &policy, true, e);
-	if (b)
-		snapshot = cli_wait(b, false, e);
-	if (snapshot && !cli_chosen(c, snapshot, chosen, e) && !refuse_foreign(c, chosen, e)) {
-		int go = c->command->what == ACT_REMOVE ? ask_removal(c, chosen, e) : 1;
-
-		rc = go > 0 ? act_on_chosen(c, b, chosen, e) : go;
-	}
-	snapshot_unref(snapshot);
-	if (b)
-		backend_stop(b);
-	arena_release(&mem);
-	return rc;
+	return set_signal(c, &ignored, e) ? -1 : cli_look(c, s, ask_and_act, e);
 }

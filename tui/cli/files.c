@@ -28,30 +28,6 @@
 
 static struct files *running; /* for the signal handler and the progress thread */
 
-int files_cli_number(
-	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e)
-{
-	static const char units[] = "KMGT";
-	const char *text = cli_value(c, name), *unit;
-	char *end;
-	unsigned long long v;
-	int shift = 0;
-
-	*ret = otherwise;
-	if (!text)
-		return 0;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (end != text && *end && (unit = strchr(units, *end)) != NULL && !end[1]) {
-		shift = 10 * (int)(unit - units + 1);
-		end++;
-	}
-	if (*text < '0' || *text > '9' || *end || errno || v > (UINT64_MAX >> shift))
-		return err_set(e, ERR_USAGE, "--%s takes a number, not \"%.40s\".", name, text);
-	*ret = (uint64_t)v << shift;
-	return 0;
-}
-
 static int parse_types(const char *text, unsigned *ret, struct err *e)
 {
 	static const struct {
@@ -89,11 +65,11 @@ int files_cli_filter(const struct cli *c, struct files_cli_filter *f, struct err
 		else if (!strcmp(c->given[i].option->name, "exclude"))
 			f->excludes[f->filter.nexcludes++] = c->given[i].value;
 	}
-	if (files_cli_number(c, "depth", 0, &depth, e) < 0 ||
-		files_cli_number(c, "min-size", 0, &f->filter.min_size, e) < 0 ||
-		files_cli_number(c, "max-size", 0, &f->filter.max_size, e) < 0 ||
-		files_cli_number(c, "newer", 0, &newer, e) < 0 ||
-		files_cli_number(c, "older", 0, &older, e) < 0 ||
+	if (cli_number(c, "depth", 0, &depth, e) < 0 ||
+		cli_number(c, "min-size", 0, &f->filter.min_size, e) < 0 ||
+		cli_number(c, "max-size", 0, &f->filter.max_size, e) < 0 ||
+		cli_number(c, "newer", 0, &newer, e) < 0 ||
+		cli_number(c, "older", 0, &older, e) < 0 ||
 		parse_types(cli_value(c, "type"), &f->filter.types, e) < 0)
 		return -1;
 	f->filter.max_depth = depth > UINT32_MAX ? UINT32_MAX : (unsigned)depth;

@@ -32,9 +32,7 @@ struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t
 /* Of what becomes a file, or what `from` is: a name that ends with a slash is that of a directory. */
 int files_cli_check_target(const char *from, const char *to, struct err *e);
 
-/* Options.  The number of an option that is not given is `otherwise`. */
-int files_cli_number(
-	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e);
+/* Options. */
 struct files_cli_filter {
 	struct files_filter filter;
 	const char *globs[CLI_GIVEN_MAX], *excludes[CLI_GIVEN_MAX];

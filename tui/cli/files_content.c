@@ -94,9 +94,9 @@ static void json_got(struct jsonw *j, const char *path, const struct files_got *
 /* What part of each file is wanted. */
 static int read_part_options(const struct cli *c, struct files_want *w, struct err *e)
 {
-	if (files_cli_number(c, "offset", 0, &w->offset, e) < 0 ||
-		files_cli_number(c, "length", 0, &w->length, e) < 0 ||
-		files_cli_number(c, "tail", 0, &w->tail_lines, e) < 0 ||
+	if (cli_number(c, "offset", 0, &w->offset, e) < 0 ||
+		cli_number(c, "length", 0, &w->length, e) < 0 ||
+		cli_number(c, "tail", 0, &w->tail_lines, e) < 0 ||
 		line_range(cli_value(c, "lines"), w, e) < 0)
 		return -1;
 	if ((cli_value(c, "length") && !w->length) || (cli_value(c, "tail") && !w->tail_lines))
@@ -163,7 +163,7 @@ int cli_files_read(struct files_cli *x, struct err *e)
 	struct jsonw j;
 	int rc, worst = 0;
 
-	if (files_cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
+	if (cli_number(x->c, "max-bytes", 0, &o.max_file_bytes, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		path[i] = want[i].named = x->c->argv[i];
@@ -408,11 +408,11 @@ static int context_lines(const struct cli *c, struct files_search_options *o, st
 {
 	uint64_t both, before, after;
 
-	if (files_cli_number(c, "context", 0, &both, e) < 0 ||
-		files_cli_number(c, "before", both, &before, e) < 0 ||
-		files_cli_number(c, "after", both, &after, e) < 0 ||
-		files_cli_number(c, "max-hits", 0, &o->max_hits, e) < 0 ||
-		files_cli_number(c, "max-per-file", 0, &o->max_file_hits, e) < 0)
+	if (cli_number(c, "context", 0, &both, e) < 0 ||
+		cli_number(c, "before", both, &before, e) < 0 ||
+		cli_number(c, "after", both, &after, e) < 0 ||
+		cli_number(c, "max-hits", 0, &o->max_hits, e) < 0 ||
+		cli_number(c, "max-per-file", 0, &o->max_file_hits, e) < 0)
 		return -1;
 	o->before = before > 1000 ? 1000 : (unsigned)before;
 	o->after = after > 1000 ? 1000 : (unsigned)after;

@@ -85,7 +85,7 @@ int cli_files_scan(struct files_cli *x, struct err *e)
 	int rc;
 
 	if (files_cli_filter(x->c, &f, e) < 0 ||
-		files_cli_number(x->c, "max", 0, &o.max_entries, e) < 0 ||
+		cli_number(x->c, "max", 0, &o.max_entries, e) < 0 ||
 		files_cli_root(x, x->c->argc ? x->c->argv[0] : NULL, e) < 0)
 		return -1;
 	o.filter = f.filter;

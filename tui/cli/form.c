@@ -106,6 +106,18 @@ int form_no_field(const char *name, const char *fields, struct err *e)
 		text_clean(shown, sizeof shown, name), fields);
 }
 
+int form_field(const char *const *names, const char *name, struct err *e)
+{
+	AUTO_STR struct str all = STR_INIT;
+
+	for (int i = 0; names[i]; i++) {
+		if (!strcmp(names[i], name))
+			return i;
+		str_addf(&all, "%s.%s", !i ? "" : names[i + 1] ? ", " : " and ", names[i]);
+	}
+	return form_no_field(name, all.s, e);
+}
+
 /* The names of the fields in capitals, and what is between them. */
 static void add_heading(const struct form *f, struct str *out)
 {

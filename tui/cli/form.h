@@ -28,6 +28,8 @@ int form_line(const struct form *f, const void *row, struct str *out, struct err
 void form_print(const struct form *f, const struct str *lines);
 /* For `cell`: a text that is known, a dash where it is empty. */
 int form_text(struct str *out, const char *text, bool json);
+/* Which of the names, up to NULL, it is; -1: none. */
+int form_field(const char *const *names, const char *name, struct err *e);
 /* ERR_USAGE: no field of that name, and which there are. */
 int form_no_field(const char *name, const char *fields, struct err *e);
 

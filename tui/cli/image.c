@@ -191,29 +191,6 @@ static int print_result(
 	return rc;
 }
 
-static int read_size_option(const struct cli *c, const char *name, uint64_t *ret, struct err *e)
-{
-	static const char units[] = "KMGT";
-	const char *text = cli_value(c, name), *unit;
-	unsigned long long v;
-	char *end;
-	int shift = 0;
-
-	*ret = 0;
-	if (!text)
-		return 0;
-	errno = 0;
-	v = strtoull(text, &end, 10);
-	if (end != text && *end && (unit = strchr(units, *end)) != NULL && !end[1]) {
-		shift = 10 * (int)(unit - units + 1);
-		end++;
-	}
-	if (*text < '0' || *text > '9' || *end || errno || !v || v > (UINT64_MAX >> shift))
-		return err_set(e, ERR_USAGE, "--%s takes a number, not \"%.40s\".", name, text);
-	*ret = (uint64_t)v << shift;
-	return 0;
-}
-
 /* What is neither shipped nor a directory is a name for what is here. */
 static bool is_name_for_here(const struct cli *c, const char *what)
 {
@@ -245,8 +222,11 @@ int cli_image_build(struct image_cli *x, struct err *e)
 	for (size_t i = 0; i < x->c->ngiven; i++)
 		if (!strcmp(x->c->given[i].option->name, "build-arg"))
 			args[b.nargs++] = x->c->given[i].value;
-	if (read_size_option(x->c, "max-context", &b.context_max, e))
+	if (cli_number(x->c, "max-context", 0, &b.context_max, e))
 		return -1;
+	if (cli_value(x->c, "max-context") && !b.context_max)
+		return err_set(e, ERR_USAGE, "--max-context takes a number, not \"%.40s\".",
+			cli_value(x->c, "max-context"));
 	if (b.network && strcmp(b.network, "default") && strcmp(b.network, "none") &&
 		strcmp(b.network, "host"))
 		return err_set(e, ERR_USAGE, "--network is default, none or host.");

@@ -12,7 +12,7 @@
 #include <berth/limits.h>
 #include <berth/text.h>
 
-#include "cli/run.h"
+#include "cli/look.h"
 
 static int read_limit_memory(const char *text, uint64_t *ret, struct err *e)
 {
@@ -98,14 +98,14 @@ static int print_limits_now(const struct cli *c, const struct container *k,
 	return cli_finish();
 }
 
-static int limit_chosen(const struct cli *c, const struct policy *policy,
-	const struct container_limits *want, const struct container *k, struct err *e)
+static int limit_chosen(struct look *l, struct err *e)
 {
-	const struct limits_change change = {.host = cli_value(c, "host"),
+	const struct cli *c = l->c;
+	const struct container *k = l->chosen[0];
+	struct limits_change change = {.host = cli_value(c, "host"),
 		.context = cli_value(c, "context"),
-		.policy = policy,
-		.container = k,
-		.want = *want};
+		.policy = &l->policy,
+		.container = k};
 	struct container_limits now;
 	char name[128];
 	bool kernel;
@@ -114,35 +114,14 @@ static int limit_chosen(const struct cli *c, const struct policy *policy,
 		return err_set(e, ERR_USAGE,
 			"berth did not create %s: give --foreign to limit it anyway.",
 			text_clean(name, sizeof name, k->name));
-	if (limits_set(&change, &now, &kernel, e))
+	if (read_wanted_limits(c, &change.want, e) || limits_set(&change, &now, &kernel, e))
 		return -1;
 	return print_limits_now(c, k, &now, kernel);
 }
 
 int cli_limit(const struct cli *c, const struct settings *s, struct err *e)
 {
-	const struct container *chosen[1];
-	const struct snapshot *snapshot = NULL;
 	struct container_limits want;
-	struct policy policy;
-	struct arena mem;
-	struct backend *b;
-	int rc = -1;
 
-	if (read_wanted_limits(c, &want, e))
-		return -1;
-	arena_init(&mem, 1024);
-	policy_from_settings(&policy, s, &mem);
-	if (cli_flag(c, "read-only"))
-		policy.read_only_by = "--read-only";
-	b = cli_backend(c, c->command->name, &policy, true, e);
-	if (b)
-		snapshot = cli_wait(b, false, e);
-	if (snapshot && !cli_chosen(c, snapshot, chosen, e))
-		rc = limit_chosen(c, &policy, &want, chosen[0], e);
-	snapshot_unref(snapshot);
-	if (b)
-		backend_stop(b);
-	arena_release(&mem);
-	return rc;
+	return read_wanted_limits(c, &want, e) ? -1 : cli_look(c, s, limit_chosen, e);
 }

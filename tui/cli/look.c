@@ -26,6 +26,8 @@ static int open_look(struct look *l, const struct cli *c, const struct settings 
 	*l = (struct look){.c = c};
 	arena_init(&l->mem, 1024);
 	policy_from_settings(&l->policy, s, &l->mem);
+	if (cli_flag(c, "read-only"))
+		l->policy.read_only_by = "--read-only";
 	l->chosen = xcalloc((size_t)c->argc + 1, sizeof *l->chosen);
 	l->b = cli_backend(
 		c, c->command->name, &l->policy, strcmp(c->command->name, "events") != 0, e);
@@ -262,15 +264,10 @@ static int add_process_field(
 		"PID", "User", "State", "CPU", "Memory", "Time", "Command", NULL};
 	const struct process_info *p = row;
 	char text[FORM_CELL_MAX] = "";
-	size_t i = 0;
+	int i = form_field(names, name, e);
 
-	while (names[i] && strcmp(names[i], name) != 0)
-		i++;
-	if (!names[i])
-		return form_no_field(
-			name, ".PID, .User, .State, .CPU, .Memory, .Time and .Command", e);
-	if (!p)
-		return 0;
+	if (i < 0 || !p)
+		return i < 0 ? -1 : 0;
 	if (i == 0)
 		snprintf(text, sizeof text, "%d", p->pid);
 	else if (i == 1 || i == 2)
@@ -350,15 +347,10 @@ static int add_event_field(
 		"At", "Time", "TimeNano", "Type", "Action", "ID", "Name", "More", NULL};
 	const struct engine_event *v = row;
 	char stamp[FORMAT_MAX], text[FORM_CELL_MAX] = "";
-	size_t i = 0;
+	int i = form_field(names, name, e);
 
-	while (names[i] && strcmp(names[i], name) != 0)
-		i++;
-	if (!names[i])
-		return form_no_field(
-			name, ".At, .Time, .TimeNano, .Type, .Action, .ID, .Name and .More", e);
-	if (!v)
-		return 0;
+	if (i < 0 || !v)
+		return i < 0 ? -1 : 0;
 	if (i == 0)
 		snprintf(text, sizeof text, "%s", format_stamp(stamp, v->wall_ns / 1000000));
 	else if (i == 1 || i == 2)

@@ -1,4 +1,4 @@
-/* look.h - shared by the commands that print details of containers (look.c, logs_verb.c). */
+/* look.h - shared by the commands about containers that are named: details, logs, operations, limits. */
 #ifndef CLI_LOOK_H
 #define CLI_LOOK_H
 

@@ -1,4 +1,5 @@
 /* options.c - parses argv by the tables: options anywhere before "--", suggestions for misspelt words. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,4 +312,28 @@ const char *cli_path(const struct cli *c, char *buf, size_t cap)
 	snprintf(buf, cap, "%s%s%s", c->group ? c->group->name : "",
 		c->group && c->command ? " " : "", c->command ? c->command->name : "");
 	return buf;
+}
+
+int cli_number(
+	const struct cli *c, const char *name, uint64_t otherwise, uint64_t *ret, struct err *e)
+{
+	static const char units[] = "KMGT";
+	const char *text = cli_value(c, name), *unit;
+	char *end;
+	unsigned long long v;
+	int shift = 0;
+
+	*ret = otherwise;
+	if (!text)
+		return 0;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (end != text && *end && (unit = strchr(units, *end)) != NULL && !end[1]) {
+		shift = 10 * (int)(unit - units + 1);
+		end++;
+	}
+	if (*text < '0' || *text > '9' || *end || errno || v > (UINT64_MAX >> shift))
+		return err_set(e, ERR_USAGE, "--%s takes a number, not \"%.40s\".", name, text);
+	*ret = (uint64_t)v << shift;
+	return 0;
 }
