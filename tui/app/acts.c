@@ -8,10 +8,7 @@
 
 #include "app/app_state.h"
 
-static const struct {
-	const char *verb, *done, *effect;
-	bool danger;
-} acts[ACT_COUNT] = {
+static const struct act_words acts[ACT_COUNT] = {
 	[ACT_START] = {"Start", "Started", "Starts with the configuration it was created with.",
 		false},
 	[ACT_STOP] = {"Stop", "Stopped",
@@ -113,12 +110,6 @@ bool app_greyed(struct app *a, enum action act)
 	return v->ops->refused && v->ops->refused(v, act);
 }
 
-/* The dialog's list: those of the command, then the sentences about those that are kept. */
-struct listed {
-	const char **item;
-	size_t n, kept;
-};
-
 static struct listed choose_targets(
 	struct app *a, struct command *c, const struct target *targets, size_t n)
 {
@@ -145,15 +136,12 @@ static struct listed choose_targets(
 	return l;
 }
 
-static const char *effect_of_act(struct command *c, size_t kept, size_t running)
+static const char *effect_of_act(struct command *c, size_t running)
 {
 	const char *text = acts[c->act.what].effect;
 
 	if (c->act.what == ACT_REMOVE && running)
 		text = arena_printf(&c->mem, "%zu still running, killed first.\n%s", running, text);
-	if (kept)
-		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", kept,
-			kept == 1 ? "it is" : "they are", text);
 	return text;
 }
 
@@ -162,40 +150,77 @@ const char *acts_hidden(struct arena *mem, size_t n)
 	return n ? arena_printf(mem, " (not %zu marked but hidden)", n) : "";
 }
 
+const char *acts_where(struct arena *mem, const struct engine_state *eng, const char *host)
+{
+	return arena_printf(mem, "on %.60s (%.20s %.20s, %.80s)",
+		*host                  ? host
+			: eng->name[0] ? eng->name
+				       : eng->source,
+		eng->product, eng->version, eng->endpoint);
+}
+
 /* Of one engine what it is; of several that they are several, for each target says its own. */
 static const char *tell_where(struct app *a, struct command *c)
 {
 	const struct engine_state *eng = snapshot_engine(a->live, c->targets[0].engine);
 	const struct container *k = snapshot_find(a->live, c->targets[0].engine, c->targets[0].id);
-	const char *name = k && *k->host ? k->host : eng->name[0] ? eng->name : eng->source;
 
 	for (size_t i = 1; i < c->ntargets; i++)
 		if (strcmp(c->targets[i].engine, c->targets[0].engine) != 0)
 			return "on several hosts: see each";
-	return arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)", name, eng->product,
-		eng->version, eng->endpoint);
+	return acts_where(&c->mem, eng, k ? k->host : "");
+}
+
+void acts_ask(struct app *a, struct command *c, const struct dialog_ask *ask)
+{
+	command_free(a->asked);
+	a->asked = c;
+	dialog_open(&a->dialog, ask, clock_mono_ns());
+	a->asking = ASK_ACT;
+	a->dirty = true;
+}
+
+bool acts_all_kept(struct app *a, struct command *c, const struct listed *l, size_t n)
+{
+	if (l->kept < n)
+		return false;
+	if (n == 1)
+		app_say(a, ROLE_WARN, "%s", l->item[0]);
+	else
+		app_say(a, ROLE_WARN, "All %zu are protected. %s", n, l->item[0]);
+	command_free(c);
+	return true;
+}
+
+void acts_ask_listed(struct app *a, struct command *c, const struct listed *l,
+	const struct act_words *w, struct dialog_ask *ask, const char *name)
+{
+	size_t n = c->ntargets;
+
+	ask->verb = w->verb;
+	ask->danger = w->danger;
+	if (l->kept)
+		ask->effect = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s",
+			l->kept, l->kept == 1 ? "it is" : "they are", ask->effect);
+	ask->items = l->item;
+	ask->nitems = l->n;
+	if (n >= (size_t)a->settings->confirm_threshold || (w->danger && n > 1))
+		ask->word = arena_printf(&c->mem, "%zu", n);
+	else if (w->danger)
+		ask->word = name;
+	acts_ask(a, c, ask);
 }
 
 static void ask_act(struct app *a, struct command *c, const struct listed *l, size_t hidden)
 {
-	struct dialog_ask ask = {
-		.verb = acts[c->act.what].verb, .danger = acts[c->act.what].danger};
+	const struct act_words *w = &acts[c->act.what];
 	size_t n = c->ntargets, running = count_running(a, c);
+	struct dialog_ask ask = {.where = tell_where(a, c), .effect = effect_of_act(c, running)};
 
 	c->act.force = c->act.what == ACT_REMOVE && running > 0;
-	ask.title = arena_printf(&c->mem, "%s %zu container%s%s", acts[c->act.what].verb, n,
-		n == 1 ? "" : "s", acts_hidden(&c->mem, hidden));
-	ask.where = tell_where(a, c);
-	ask.effect = effect_of_act(c, l->kept, running);
-	ask.items = l->item;
-	ask.nitems = l->n;
-	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
-		ask.word = arena_printf(&c->mem, "%zu", n);
-	else if (ask.danger)
-		ask.word = typable_name(&c->mem, &c->targets[0]);
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->asking = ASK_ACT;
-	a->dirty = true;
+	ask.title = arena_printf(&c->mem, "%s %zu container%s%s", w->verb, n, n == 1 ? "" : "s",
+		acts_hidden(&c->mem, hidden));
+	acts_ask_listed(a, c, l, w, &ask, typable_name(&c->mem, &c->targets[0]));
 }
 
 void app_confirm_act(
@@ -213,17 +238,8 @@ void app_confirm_act(
 	c = command_new(CMD_ACT);
 	c->act.what = act;
 	l = choose_targets(a, c, targets, n);
-	if (l.kept == n) {
-		if (n == 1)
-			app_say(a, ROLE_WARN, "%s", l.item[0]);
-		else
-			app_say(a, ROLE_WARN, "All %zu are protected. %s", n, l.item[0]);
-		command_free(c);
-		return;
-	}
-	command_free(a->asked);
-	a->asked = c;
-	ask_act(a, c, &l, hidden);
+	if (!acts_all_kept(a, c, &l, n))
+		ask_act(a, c, &l, hidden);
 }
 
 void acts_result(struct app *a, const struct event *e)

@@ -2,17 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/text.h>
 
 #include "app/app_state.h"
 
-static const struct {
-	const char *verb, *done, *effect;
-	bool danger;
-} acts[AGENT_ACT_COUNT] = {
+static const struct act_words acts[AGENT_ACT_COUNT] = {
 	[AGENT_BRING_UP] = {"Bring up", "Brought up",
 		"Creates and starts a container as the team file says;\nmounts are "
 		"checked before anything runs in it.",
@@ -46,12 +42,6 @@ int app_may_agent(struct app *a, enum agent_act act, const struct agent *agent, 
 
 	return policy_check(&a->policy, &may, e);
 }
-
-/* The dialog's list: those of the command, then the sentences about those that are kept. */
-struct listed {
-	const char **item;
-	size_t n, kept, running; /* running: commands that would end */
-};
 
 static struct listed choose_agents(
 	struct app *a, struct command *c, const struct agent *const *agents, size_t n)
@@ -88,36 +78,21 @@ static const char *effect_of_agent_act(struct command *c, const struct listed *l
 	if (acts[c->agents.what].danger && l->running)
 		text = arena_printf(&c->mem, "%zu command%s still running, killed first.\n%s",
 			l->running, l->running == 1 ? " is" : "s are", text);
-	if (l->kept)
-		text = arena_printf(&c->mem, "%zu protected, left as %s: see above.\n%s", l->kept,
-			l->kept == 1 ? "it is" : "they are", text);
 	return text;
 }
 
 static void ask_agent_act(
 	struct app *a, struct command *c, const struct listed *l, const char *id, size_t hidden)
 {
-	const struct engine_state *eng = &a->live->engine;
-	struct dialog_ask ask = {
-		.verb = acts[c->agents.what].verb, .danger = acts[c->agents.what].danger};
-	size_t n = c->ntargets;
+	const struct act_words *w = &acts[c->agents.what];
+	const char *more = acts_hidden(&c->mem, hidden);
+	struct dialog_ask ask = {.where = acts_where(&c->mem, &a->live->engine, ""),
+		.effect = effect_of_agent_act(c, l)};
 
-	ask.title = n == 1
-		? arena_printf(&c->mem, "%s %.60s%s", ask.verb, id, acts_hidden(&c->mem, hidden))
-		: arena_printf(
-			  &c->mem, "%s %zu agents%s", ask.verb, n, acts_hidden(&c->mem, hidden));
-	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
-		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
-	ask.effect = effect_of_agent_act(c, l);
-	ask.items = l->item;
-	ask.nitems = l->n;
-	if (n >= (size_t)a->settings->confirm_threshold || (ask.danger && n > 1))
-		ask.word = arena_printf(&c->mem, "%zu", n);
-	else if (ask.danger)
-		ask.word = id;
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->asking = ASK_ACT;
-	a->dirty = true;
+	ask.title = c->ntargets == 1
+		? arena_printf(&c->mem, "%s %.60s%s", w->verb, id, more)
+		: arena_printf(&c->mem, "%s %zu agents%s", w->verb, c->ntargets, more);
+	acts_ask_listed(a, c, l, w, &ask, id);
 }
 
 void app_confirm_agents(struct app *a, enum agent_act act, const struct agent *const *agents,
@@ -129,19 +104,11 @@ void app_confirm_agents(struct app *a, enum agent_act act, const struct agent *c
 
 	c->agents.what = act;
 	l = choose_agents(a, c, agents, n);
-	if (l.kept == n) {
-		if (n == 1)
-			app_say(a, ROLE_WARN, "%s", l.item[0]);
-		else
-			app_say(a, ROLE_WARN, "All %zu are protected. %s", n, l.item[0]);
-		command_free(c);
+	if (acts_all_kept(a, c, &l, n))
 		return;
-	}
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(agents[i]->name, c->targets[0].name))
 			id = arena_strdup(&c->mem, agents[i]->id);
-	command_free(a->asked);
-	a->asked = c;
 	ask_agent_act(a, c, &l, id, hidden);
 }
 

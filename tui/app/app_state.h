@@ -161,6 +161,24 @@ bool app_read_only_stays(const struct app *a); /* asked for at the start: not to
 /* acts.c */
 bool app_greyed(struct app *a, enum action act);        /* it would be refused */
 void acts_result(struct app *a, const struct event *e); /* EV_RESULT */
+/* What an act is called and does. */
+struct act_words {
+	const char *verb, *done, *effect;
+	bool danger;
+};
+/* A dialog's list: those of the command, then the sentences about those that are kept. */
+struct listed {
+	const char **item;
+	size_t n, kept, running; /* running: commands that would end */
+};
+/* true: all n are kept, which was said, and c is gone. */
+bool acts_all_kept(struct app *a, struct command *c, const struct listed *l, size_t n);
+/* Ask about those of the list, where title, place and effect are said; `name`: to be typed for a single one. */
+void acts_ask_listed(struct app *a, struct command *c, const struct listed *l,
+	const struct act_words *w, struct dialog_ask *ask, const char *name);
+/* Ask about c, which is sent or freed by the answer. */
+void acts_ask(struct app *a, struct command *c, const struct dialog_ask *ask);
+const char *acts_where(struct arena *mem, const struct engine_state *eng, const char *host);
 /* For a dialog's first line: so many are marked but not on the list, and stay as they are.  "": none. */
 const char *acts_hidden(struct arena *mem, size_t n);
 

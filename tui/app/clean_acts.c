@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include <berth/clean.h>
-#include <berth/clock.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/message.h>
@@ -44,7 +43,6 @@ static const char *effect_of_clean(struct arena *mem, const struct clean_totals 
 
 void app_confirm_clean(struct app *a, const struct clean_plan *p)
 {
-	const struct engine_state *eng = &a->live->engine;
 	struct command *c = command_new(CMD_CLEAN_RUN);
 	struct clean_totals t = clean_totals(p);
 	const char **items = arena_array(&c->mem, t.marked + 1, sizeof *items);
@@ -59,15 +57,10 @@ void app_confirm_clean(struct app *a, const struct clean_plan *p)
 		volumes += p->item[i].type == CLEAN_VOLUME;
 	}
 	ask.title = arena_printf(&c->mem, "Remove %zu item%s", t.marked, t.marked == 1 ? "" : "s");
-	ask.where = arena_printf(&c->mem, "on %.60s (%.20s %.20s, %.80s)",
-		eng->name[0] ? eng->name : eng->source, eng->product, eng->version, eng->endpoint);
+	ask.where = acts_where(&c->mem, &a->live->engine, "");
 	ask.effect = effect_of_clean(&c->mem, &t, volumes);
 	ask.word = arena_printf(&c->mem, "%zu", t.marked);
-	command_free(a->asked);
-	a->asked = c;
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->asking = ASK_ACT;
-	a->dirty = true;
+	acts_ask(a, c, &ask);
 }
 
 void app_tell_orphans(struct app *a, int n)

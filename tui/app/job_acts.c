@@ -1,7 +1,6 @@
 /* job_acts.c - cancels jobs, with a dialog or immediately. */
 #include <stdio.h>
 
-#include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 
@@ -53,11 +52,7 @@ void app_confirm_cancel(struct app *a, const struct job_info *const *jobs, size_
 	ask.effect = "Completed work is kept; no file is left half written.";
 	if (n >= (size_t)a->settings->confirm_threshold)
 		ask.word = arena_printf(&c->mem, "%zu", n);
-	command_free(a->asked);
-	a->asked = c;
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->asking = ASK_ACT;
-	a->dirty = true;
+	acts_ask(a, c, &ask);
 }
 
 void app_confirm_allow(struct app *a, const struct job_info *job)
@@ -73,11 +68,7 @@ void app_confirm_allow(struct app *a, const struct job_info *job)
 	ask.where =
 		arena_printf(&c->mem, "asked by %.60s, process %d", job->owner, (int)job->id.pid);
 	ask.effect = "It is done once, now.  To refuse, cancel the job (C).";
-	command_free(a->asked);
-	a->asked = c;
-	dialog_open(&a->dialog, &ask, clock_mono_ns());
-	a->asking = ASK_ACT;
-	a->dirty = true;
+	acts_ask(a, c, &ask);
 }
 
 void app_tell_asks(struct app *a, const struct snapshot *s)
