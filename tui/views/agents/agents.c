@@ -12,13 +12,12 @@
 #include "views/audit/audit.h"
 #include "views/calls.h"
 #include "views/journal.h"
-#include "views/limits.h"
 #include "views/list.h"
 #include "views/logs/logs.h"
 #include "views/pane.h"
 #include "views/past_view.h"
 #include "views/pen.h"
-#include "views/signals.h"
+#include "views/row_line.h"
 #include "views/table_view.h"
 #include "app/app.h"
 
@@ -31,14 +30,9 @@ struct agents {
 	size_t nrows, rows_cap;
 	struct pane pane;
 	struct agent_ports ports;
-	struct limits_ask limits;
-	struct signal_ask signal;
-	enum {
-		TYPES_PORT,
-		TYPES_LIMITS,
-		TYPES_SIGNAL
-	} types;     /* what the line that is typed is about */
-	char *shown; /* the agent the pane is of: its container's name */
+	struct row_line typed;
+	bool types_port; /* what the line that is typed is about: a port, not the container */
+	char *shown;     /* the agent the pane is of: its container's name */
 };
 TABLE_COMES_FIRST(struct agents);
 
@@ -381,16 +375,13 @@ static bool agents_act(struct view *v, enum action a)
 	case DO_ATTENTION: next_attention(v); return true;
 	case DO_HISTORY: return show_agent_history(v);
 	case DO_LIMITS:
-		s->types = TYPES_LIMITS;
-		limits_ask_for(v, &s->limits, current_row(v) ? current_row(v)->item.c : NULL);
-		return true;
 	case DO_SIGNAL:
-		s->types = TYPES_SIGNAL;
-		signal_ask_for(v, &s->signal, current_row(v) ? current_row(v)->item.c : NULL);
+		s->types_port = false;
+		row_line_ask(v, &s->typed, a, agent_container(v));
 		return true;
 	default: break;
 	}
-	s->types = TYPES_PORT;
+	s->types_port = true;
 	if (container_act(v, a) || agents_ask(v, a) ||
 		agents_port_act(v, &s->ports, a, current_row(v) ? current_row(v)->a : NULL))
 		return true;
@@ -402,12 +393,10 @@ static bool agents_typed(struct view *v, const char *text, bool done, struct err
 	struct agents *s = v->state;
 
 	(void)e;
-	if (done && s->types == TYPES_LIMITS)
-		limits_typed(v, &s->limits, text);
-	else if (done && s->types == TYPES_SIGNAL)
-		signal_typed(v, &s->signal, text);
-	else if (done)
+	if (done && s->types_port)
 		agents_port_typed(v, &s->ports, text);
+	else if (done)
+		row_line_typed(v, &s->typed, text);
 	return true;
 }
 

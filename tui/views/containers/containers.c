@@ -15,12 +15,11 @@
 #include <berth/text.h>
 
 #include "views/containers/detail.h"
-#include "views/limits.h"
 #include "views/list.h"
 #include "views/pane.h"
 #include "views/past_view.h"
 #include "views/pen.h"
-#include "views/signals.h"
+#include "views/row_line.h"
 #include "views/table_view.h"
 #include "app/app.h"
 
@@ -39,9 +38,7 @@ struct containers {
 
 	struct pane pane;
 	int tab; /* of the detail */
-	struct limits_ask limits;
-	struct signal_ask signal;
-	bool signalling;               /* the line that is typed is a signal, not limits */
+	struct row_line typed;
 	char *focus_engine, *focus_id; /* what CMD_FOCUS was sent for last */
 	uint64_t visible_hash;         /* what CMD_VISIBLE was sent for last */
 	char copied[65];               /* id of what was copied by name last */
@@ -464,19 +461,15 @@ static bool containers_typed(struct view *v, const char *text, bool done, struct
 	struct containers *s = v->state;
 
 	(void)e;
-	if (done && s->signalling)
-		signal_typed(v, &s->signal, text);
-	else if (done)
-		limits_typed(v, &s->limits, text);
+	if (done)
+		row_line_typed(v, &s->typed, text);
 	return true;
 }
 
 /* Of the row; where there is none, of all. */
 static bool show_container_history(struct view *v)
 {
-	struct containers *s = v->state;
-	const struct table_row *row = table_current(&s->table);
-	const struct container *c = row ? ((const struct item *)row->item)->c : NULL;
+	const struct container *c = current_container(v);
 
 	if (c)
 		app_push(v->app, &history_view,
@@ -487,7 +480,6 @@ static bool show_container_history(struct view *v)
 static bool containers_act(struct view *v, enum action a)
 {
 	struct containers *s = v->state;
-	const struct table_row *row;
 
 	app_dirty(v->app);
 	if (s->table.choosing)
@@ -501,16 +493,7 @@ static bool containers_act(struct view *v, enum action a)
 	case DO_INSPECT: open_inspect(v); return true;
 	case DO_HISTORY: return show_container_history(v);
 	case DO_LIMITS:
-	case DO_SIGNAL:
-		row = table_current(&s->table);
-		s->signalling = a == DO_SIGNAL;
-		if (s->signalling)
-			signal_ask_for(
-				v, &s->signal, row ? ((const struct item *)row->item)->c : NULL);
-		else
-			limits_ask_for(
-				v, &s->limits, row ? ((const struct item *)row->item)->c : NULL);
-		return true;
+	case DO_SIGNAL: row_line_ask(v, &s->typed, a, current_container(v)); return true;
 	default: break;
 	}
 	if (containers_ask(v, a))

@@ -1,10 +1,11 @@
-/* limits.c - turns a line such as memory=512m cpus=1.5 pids=100 into `berth limit`. */
-#include "views/limits.h"
+/* row_line.c - turns a line such as memory=512m cpus=1.5 into `berth limit`, a signal's name into `berth kill`. */
+#include "views/row_line.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include <berth/mem.h>
+#include <berth/signals.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
@@ -30,17 +31,19 @@ static void write_limits_line(const struct container_stats *s, char *buf, size_t
 		buf[n - 1] = '\0';
 }
 
-void limits_ask_for(struct view *v, struct limits_ask *l, const struct container *c)
+void row_line_ask(struct view *v, struct row_line *l, enum action a, const struct container *c)
 {
 	struct err e = ERR_INIT;
 	AUTO_FREE char *label = NULL;
-	char name[64];
 
+	l->signal = a == DO_SIGNAL;
 	if (!c || c->state != CONTAINER_RUNNING) {
-		app_say(v->app, ROLE_WARN, "Limits are changed of a container that runs.");
+		app_say(v->app, ROLE_WARN,
+			l->signal ? "Only a running container can be sent a signal."
+				  : "Limits are changed of a container that runs.");
 		return;
 	}
-	if (app_may(v->app, OP_CONTAINER_LIMIT, c, &e) < 0) {
+	if (app_may(v->app, l->signal ? OP_CONTAINER_KILL : OP_CONTAINER_LIMIT, c, &e) < 0) {
 		app_say(v->app, ROLE_WARN, "%s", e.msg);
 		return;
 	}
@@ -48,9 +51,13 @@ void limits_ask_for(struct view *v, struct limits_ask *l, const struct container
 	snprintf(l->engine, sizeof l->engine, "%s",
 		snapshot_engine(app_snapshot(v->app), c->engine)->endpoint);
 	text_clean(l->name, sizeof l->name, c->name);
-	write_limits_line(&c->stats, l->was, sizeof l->was);
-	label = xasprintf("limits of %s", text_clean(name, sizeof name, c->name));
-	app_ask(v->app, label, l->was, "memory=512m cpus=1.5 pids=100; what is left out stays");
+	*l->was = '\0';
+	if (!l->signal)
+		write_limits_line(&c->stats, l->was, sizeof l->was);
+	label = xasprintf("%s %s", l->signal ? "signal to" : "limits of", l->name);
+	app_ask(v->app, label, l->was,
+		l->signal ? "its name: TERM, INT, HUP, USR1, KILL, RTMIN+3 ..."
+			  : "memory=512m cpus=1.5 pids=100; what is left out stays");
 }
 
 struct limits_line {
@@ -63,7 +70,7 @@ struct limits_line {
 
 /* One of the words; false, and it was said: it is none. */
 static bool add_limit_word(
-	struct view *v, const struct limits_ask *l, struct limits_line *a, const char *word)
+	struct view *v, const struct row_line *l, struct limits_line *a, const char *word)
 {
 	static const char *const names[] = {"memory=", "cpus=", "pids="};
 	AUTO_FREE char *was = xasprintf(" %s ", l->was), *now = xasprintf(" %s ", word);
@@ -86,7 +93,7 @@ static bool add_limit_word(
 	return true;
 }
 
-static void confirm_limits(struct view *v, const struct limits_ask *l, struct limits_line *a)
+static void confirm_limits(struct view *v, const struct row_line *l, struct limits_line *a)
 {
 	AUTO_FREE char *title = xasprintf("Limit %s", l->name),
 		       *where = xasprintf("%s  (now: %s)", a->changes.s, *l->was ? l->was : "none");
@@ -104,7 +111,7 @@ static void confirm_limits(struct view *v, const struct limits_ask *l, struct li
 		&(struct app_task){title, a->argv, false});
 }
 
-void limits_typed(struct view *v, const struct limits_ask *l, const char *text)
+static void limits_typed(struct view *v, const struct row_line *l, const char *text)
 {
 	struct limits_line a = {.argv = {"berth-core", "-H", l->engine, "limit"}, .argc = 4};
 	AUTO_FREE char *words = xstrdup(text);
@@ -119,4 +126,43 @@ void limits_typed(struct view *v, const struct limits_ask *l, const char *text)
 	else if (good)
 		confirm_limits(v, l, &a);
 	str_release(&a.changes);
+}
+
+static void signal_typed(struct view *v, const struct row_line *s, const char *text)
+{
+	char name[SIGNAL_NAME_MAX];
+	const char *argv[] = {"berth-core", "-H", s->engine, "kill", "--signal", name, "--foreign",
+		"--", s->id, NULL};
+	AUTO_FREE char *title = NULL;
+	struct err e = ERR_INIT;
+	int number;
+
+	if (!*text) {
+		app_say(v->app, ROLE_DIM, "No signal was sent.");
+		return;
+	}
+	number = signal_number(text, &e);
+	if (number < 0) {
+		app_say(v->app, ROLE_WARN, "%s", e.msg);
+		return;
+	}
+	signal_name(number, name);
+	title = xasprintf("Send %s to %s", name, s->name);
+	app_confirm_task(v,
+		&(struct dialog_ask){.title = title,
+			.where = s->engine,
+			.effect =
+				"Its first process gets it, as by `docker kill`. The init of an agent\n"
+				"ends the container on TERM, INT and QUIT, and passes HUP, USR1,\n"
+				"USR2 and WINCH on to all that runs in it.",
+			.verb = "Send"},
+		&(struct app_task){title, argv, false});
+}
+
+void row_line_typed(struct view *v, const struct row_line *l, const char *text)
+{
+	if (l->signal)
+		signal_typed(v, l, text);
+	else
+		limits_typed(v, l, text);
 }
