@@ -539,13 +539,12 @@ int bench_run_command(const struct cli *c, const struct settings *unused, struct
 	struct recording recording;
 	struct session s = {.cwd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC)};
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc;
 
 	(void)unused;
 	plan_init(&s.plan);
 	results_init(&s.results);
-	arena_init(&mem, 1024);
 	recorder.policy = &policy;
 	rc = cli_policy(c, &policy, &mem, e);
 	if (rc == 0)
@@ -570,6 +569,5 @@ int bench_run_command(const struct cli *c, const struct settings *unused, struct
 	history_close(s.history);
 	results_release(&s.results);
 	plan_release(&s.plan);
-	arena_release(&mem);
 	return rc;
 }

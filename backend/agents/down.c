@@ -70,16 +70,14 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	AUTO_CLOSE int held = agent_hold(h, container, e);
 	AUTO_FREE char *home = xasprintf("berth-home-%s", container);
 	struct existing x;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(2048);
 	int found;
 
 	if (held < 0)
 		return -1;
-	arena_init(&mem, 2048);
 	found = host_look_whole(h, container, &x, &mem, e);
 	if (found > 0 && take_agent_down(h, container, &x, e))
 		found = -1;
-	arena_release(&mem);
 	if (found < 0)
 		return -1;
 	if (session_here(container, h->at.info.id, found ? NULL : e))

@@ -142,10 +142,9 @@ static bool check_item(
 	struct clean_plan *fresh = NULL;
 	struct world w = {.engine = r->h->at.info.id};
 	struct err e = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 	bool there = true, good = false;
 
-	arena_init(&mem, 4096);
 	if (it->type == CLEAN_CONTAINER) {
 		struct clean_plan one = {.engine = r->p->engine,
 			.engine_name = r->h->at.info.name,
@@ -183,7 +182,6 @@ static bool check_item(
 	else
 		good = true;
 	*ret_running = good && now->running;
-	arena_release(&mem);
 	return good;
 }
 

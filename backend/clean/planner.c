@@ -129,14 +129,12 @@ int clean_orphans(struct clean_host *h)
 	struct clean_plan p = {.engine = h->at.info.id,
 		.engine_name = h->at.info.name,
 		.endpoint = h->at.endpoint.url};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 	int n = -1;
 
-	arena_init(&mem, 4096);
 	if (!world_containers(h->at.engine, &w, &mem, NULL) && !world_sessions(&w, &mem, NULL)) {
 		rules_plan(&w, NULL, &p, &mem);
 		n = (int)clean_totals(&p).orphans;
 	}
-	arena_release(&mem);
 	return n;
 }

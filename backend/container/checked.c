@@ -347,14 +347,13 @@ int checked_save(
 	AUTO_FREE char *where = xmalloc(2 * PATH_MAX);
 	struct mount_view v;
 	struct err why = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int result = 0;
 
 	if (start_read(pid, &c.start) || view_read(pid, of->id, &v))
 		return err_set(e, ERR_REFUSED,
 			"the mounts of %s cannot be read back on this machine, so nothing runs in it.",
 			of->name);
-	arena_init(&mem, 1024);
 	c.nlines = v.table.n;
 	c.mount = xcalloc(mounts->n + 1, sizeof *c.mount);
 	for (size_t i = 0; i < mounts->n; i++) {
@@ -380,7 +379,6 @@ int checked_save(
 	if (!result)
 		result = write_record(of->id, &c, &why);
 	checked_release(&c);
-	arena_release(&mem);
 	return result ? err_copy(e, &why) : 0;
 }
 

@@ -374,10 +374,9 @@ static cJSON *profile_of(const struct spec *s)
 	size_t nentry = s->entry ? s->nentry : s->no_lane ? 2 : s->sudo ? 4 : 1, nenv;
 	cJSON *root = cJSON_CreateObject(), *host;
 	const char *const *env;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char user[32];
 
-	arena_init(&mem, 1024);
 	spec_environment(s, &mem, &env, &nenv);
 	snprintf(uid, sizeof uid, "%u", (unsigned)s->uid);
 	snprintf(gid, sizeof gid, "%u", (unsigned)s->gid);
@@ -402,7 +401,6 @@ static cJSON *profile_of(const struct spec *s)
 		add_private_network(root, host, s);
 	cJSON_AddStringToObject(host, "NetworkMode",
 		s->network == NET_INTERNAL ? s->net_id : net_mode_name(s->network));
-	arena_release(&mem);
 	return root;
 }
 

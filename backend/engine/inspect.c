@@ -271,16 +271,14 @@ static void take_inspect(struct engine_call *c, const struct http_reply *r)
 	AUTO_JSON cJSON *root = call_json(c, r);
 	struct engine_container container;
 	struct err e = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(8192);
 
 	if (!root)
 		return;
-	arena_init(&mem, 8192);
 	if (parse_inspect(root, &mem, &container, &e))
 		i->fn(i->ctx, NULL, NULL, 0, &e);
 	else
 		i->fn(i->ctx, &container, r->body, r->len, NULL);
-	arena_release(&mem);
 	call_free(c);
 }
 

@@ -105,17 +105,15 @@ static void list_reply(struct engine_call *c, const struct http_reply *r)
 	AUTO_JSON cJSON *root = call_json(c, r);
 	struct engine_summary *rows;
 	struct err e = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(r->len / 2 + 1024);
 	size_t n;
 
 	if (!root)
 		return;
-	arena_init(&mem, r->len / 2 + 1024);
 	if (parse_list(root, &mem, &rows, &n, &e))
 		l->fn(l->ctx, NULL, 0, &e);
 	else
 		l->fn(l->ctx, rows, n, NULL);
-	arena_release(&mem);
 	call_free(c);
 }
 

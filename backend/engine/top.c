@@ -139,17 +139,15 @@ static void top_reply(struct engine_call *c, const struct http_reply *r)
 	AUTO_JSON cJSON *root = call_json(c, r);
 	struct process_info *p;
 	struct err e = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 	size_t n;
 
 	if (!root)
 		return;
-	arena_init(&mem, 4096);
 	if (parse_top(root, &mem, &p, &n, &e))
 		t->fn(t->ctx, NULL, 0, &e);
 	else
 		t->fn(t->ctx, p, n, NULL);
-	arena_release(&mem);
 	call_free(c);
 }
 

@@ -474,16 +474,12 @@ static int remove_image(struct images *im, const char *full, bool force, const c
 		.target_type = "image",
 		.engine = im->at.info.id,
 		.name = full};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char id[80];
-	int result;
 
 	r.target = text_clean(id, sizeof id, ejson_string(image, "Id"));
-	arena_init(&mem, 1024);
 	t = goes_with(full, image, &mem);
-	result = record_act(&im->at.recorder, &r, &t, do_remove_image, &removing, e);
-	arena_release(&mem);
-	return result;
+	return record_act(&im->at.recorder, &r, &t, do_remove_image, &removing, e);
 }
 
 int images_remove(struct images *im, const char *reference, bool force, struct image_removed *ret,

@@ -58,14 +58,12 @@ static void describe_tool_call(const struct tool_def *d, const char *workspace,
 	const struct run_request *r, struct str *command, struct str *secrets, struct key_value *kv,
 	struct audit_record *out)
 {
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(512);
 	const char *const *argv;
 	size_t argc;
 
-	arena_init(&mem, 512);
 	tool_argv(d, r, &mem, &argv, &argc);
 	audit_argv(command, argc, argv);
-	arena_release(&mem);
 	for (size_t i = 0; i < d->secrets.n; i++)
 		str_addf(secrets, "%s%s", i ? ", " : "", d->secrets.word[i]);
 	kv[0] = (struct key_value){"command", command->s, false};

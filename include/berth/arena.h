@@ -16,6 +16,12 @@ struct arena {
 	size_t next_size;
 };
 
+#define ARENA_INIT(first_block)            \
+	{                                  \
+		.next_size = (first_block) \
+	}
+#define AUTO_ARENA __attribute__((cleanup(arena_release)))
+
 void arena_init(struct arena *a, size_t first_block);
 void arena_release(struct arena *a);
 void arena_reset(struct arena *a); /* keeps the largest block, forgets the contents */

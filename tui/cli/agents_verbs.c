@@ -349,7 +349,7 @@ static void tell_left_out(const struct crew *crew)
 int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 {
 	char *cwd = getcwd(NULL, 0);
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	struct team team;
 	struct crew crew;
 	struct jsonw j;
@@ -365,7 +365,6 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 		team_release(&team);
 		return -1;
 	}
-	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "up", &team, &mem);
 	if (!cli_flag(c, "json"))
 		team_notes_print(&team, stderr);
@@ -397,7 +396,6 @@ int cli_up(const struct cli *c, const struct settings *s, struct err *e)
 	rc = tell_failures(&crew);
 	rc = rc ? rc : cli_finish();
 	free(crew.work);
-	arena_release(&mem);
 	team_release(&team);
 	return rc;
 }
@@ -522,22 +520,18 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 {
 	static struct agent_session all[SESSIONS_MAX];
 	struct team team = {0};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	struct crew crew;
 	int rc;
 
 	if (cli_flag(c, "yes") && !cli_flag(c, "all"))
 		return err_set(e, ERR_USAGE, "--yes is for --all: down FILE does not ask.");
-	arena_init(&mem, 1024);
 	prepare_crew(&crew, c, s, "down", &team, &mem);
-	if (name_them(c, &team, &crew, all, agents_sessions(all, SESSIONS_MAX), e)) {
-		arena_release(&mem);
+	if (name_them(c, &team, &crew, all, agents_sessions(all, SESSIONS_MAX), e))
 		return -1;
-	}
 	rc = cli_flag(c, "all") && crew.n && !cli_flag(c, "yes") ? confirm_all(&crew) : 1;
 	if (rc != 1) {
 		free(crew.work);
-		arena_release(&mem);
 		return rc;
 	}
 	run_crew(&crew);
@@ -550,7 +544,6 @@ int cli_down(const struct cli *c, const struct settings *s, struct err *e)
 	rc = tell_failures(&crew);
 	rc = rc ? rc : cli_finish();
 	free(crew.work);
-	arena_release(&mem);
 	if (team.file)
 		team_release(&team);
 	return rc;

@@ -382,14 +382,12 @@ static void record_export(const struct cli *c, const char *what)
 		.params = &param};
 	struct recorder by = {.program = "audit export"};
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	struct err none = ERR_INIT;
 
-	arena_init(&mem, 1024);
 	by.policy = cli_policy(c, &policy, &mem, &none) ? NULL : &policy;
 	record_event(&by, &r, NULL);
 	recorder_close(&by);
-	arena_release(&mem);
 }
 
 int cli_audit_export(const struct cli *c, const struct settings *s, struct err *e)

@@ -83,12 +83,11 @@ char **cli_call_line(const struct cli *c, const char *const *words, struct arena
 
 int cli_call(const struct cli *c, const char *program, const char *const *words, int out)
 {
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int status = 1;
 	char **argv;
 	pid_t pid;
 
-	arena_init(&mem, 1024);
 	argv = cli_call_line(c, words, &mem);
 	fflush(NULL);
 	pid = fork();
@@ -99,7 +98,6 @@ int cli_call(const struct cli *c, const char *program, const char *const *words,
 		cli_become(program, argv, &why);
 		_exit(cli_fail(&why));
 	}
-	arena_release(&mem);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return pid > 0 && status == 0 ? 0 : -1;

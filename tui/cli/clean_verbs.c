@@ -272,10 +272,9 @@ int cli_with_clean_host(
 		.program = cli_path(c, program, sizeof program),
 		.policy = &policy};
 	struct clean_host *h;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 	int rc = -1;
 
-	arena_init(&mem, 4096);
 	policy_from_settings(&policy, s, &mem);
 	if (s->read_only)
 		policy.read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
@@ -283,7 +282,6 @@ int cli_with_clean_host(
 	if (h)
 		rc = run(c, h, &mem, e);
 	clean_close(h);
-	arena_release(&mem);
 	return rc;
 }
 

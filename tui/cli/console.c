@@ -62,7 +62,7 @@ static int become_console_of(const struct cli *c, const char *context, struct er
 
 int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	struct policy policy;
 	struct backend_options b = {
 		.host = cli_value(c, "host"),
@@ -110,7 +110,6 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	if (check_readable_team(b.team, e) < 0)
 		return -1;
 	keep_memory_small();
-	arena_init(&mem, 1024);
 	/* Whoever names one wants that one alone. */
 	if (!b.host && !b.context)
 		b.nhosts = cli_hosts(c, s, &mem, &b.hosts);
@@ -149,7 +148,6 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 			left);
 	if (o.backend)
 		backend_stop(o.backend);
-	arena_release(&mem);
 	if (rc == 0 && *context)
 		return become_console_of(c, context, e);
 	return rc;

@@ -217,14 +217,13 @@ int cli_custom(const struct cli *c, const struct settings *s, struct err *e)
 	const struct snapshot *snap;
 	struct policy policy;
 	struct backend *b;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc = -1;
 
 	if (!x.k)
 		return -1;
 	rest.argc--;
 	rest.argv++;
-	arena_init(&mem, 1024);
 	policy_from_settings(&policy, s, &mem);
 	if (s->read_only)
 		policy.read_only_by = cli_flag(c, "read-only") ? "--read-only" : "berth.yaml";
@@ -240,6 +239,5 @@ int cli_custom(const struct cli *c, const struct settings *s, struct err *e)
 	snapshot_unref(snap);
 	if (b)
 		backend_stop(b);
-	arena_release(&mem);
 	return rc;
 }

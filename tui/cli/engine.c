@@ -42,7 +42,7 @@ static int do_engine_operation(const struct cli *c, enum operation operation, co
 	struct recorder by = {.program = program};
 	struct engine_operation d = {act, en};
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc = -1;
 
 	if (private_engine_status(en, e) < 0)
@@ -50,11 +50,9 @@ static int do_engine_operation(const struct cli *c, enum operation operation, co
 	r.name = endpoint = xasprintf("unix://%s", en->socket);
 	by.endpoint = endpoint;
 	by.policy = &policy;
-	arena_init(&mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) == 0)
 		rc = record_act(&by, &r, NULL, do_engine_act, &d, e);
 	recorder_close(&by);
-	arena_release(&mem);
 	return rc;
 }
 

@@ -85,9 +85,8 @@ int command_exec(const struct cli *c, command_engine_fn *engine)
 	struct command_io io;
 	struct policy policy;
 	struct team team = {0};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 
-	arena_init(&mem, 1024);
 	self.io = &io;
 	self.argv = c->line;
 	self.fall_back = engine;
@@ -103,7 +102,6 @@ int command_exec(const struct cli *c, command_engine_fn *engine)
 	else if (print_exec_json(&r, &io))
 		r.exit_code = 125;
 	command_release(&io);
-	arena_release(&mem);
 	if (team.file)
 		team_release(&team);
 	return cli_recorded(r.exit_code, 125);

@@ -429,7 +429,7 @@ int cli_files(const struct cli *c, const struct settings *unused, struct err *e)
 	struct files_cli x = {.c = c, .json = cli_flag(c, "json"), .terminal = isatty(1)};
 	struct policy policy;
 	struct recorder by = {.policy = &policy, .direct = true};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	AUTO_STR struct str operands = STR_INIT;
 	AUTO_FREE char *cwd = getcwd(NULL, 0);
 	struct key_value kv[1];
@@ -443,7 +443,6 @@ int cli_files(const struct cli *c, const struct settings *unused, struct err *e)
 	snprintf(program, sizeof program, "files %s", c->command->name);
 	by.program = program;
 	describe_files_call(c, operation, cwd, kv, &operands, &r);
-	arena_init(&mem, 1024);
 	arena_init(&x.mem, 1024);
 	if (cli_policy(c, &policy, &mem, e) || record_begin(&rec, &by, &r, e)) {
 		rc = -1;
@@ -463,6 +462,5 @@ int cli_files(const struct cli *c, const struct settings *unused, struct err *e)
 	}
 	recorder_settle(&by);
 	arena_release(&x.mem);
-	arena_release(&mem);
 	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
 }

@@ -197,17 +197,13 @@ int cli_host_forget(const struct cli *c, const struct settings *s, struct err *e
 {
 	const struct host_spec *hosts;
 	char shown[80];
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	size_t n, i = 0;
-	int rc;
 
-	arena_init(&mem, 1024);
 	n = cli_hosts(c, s, &mem, &hosts);
 	while (i < n && strcmp(hosts[i].name, c->argv[0]) != 0)
 		i++;
-	rc = i < n ? host_forget(hosts[i].endpoint, hosts[i].context, e)
-		   : err_set(e, ERR_NOT_FOUND, "unknown host %s: see `berth host list`.",
-			     text_clean(shown, sizeof shown, c->argv[0]));
-	arena_release(&mem);
-	return rc;
+	return i < n ? host_forget(hosts[i].endpoint, hosts[i].context, e)
+		     : err_set(e, ERR_NOT_FOUND, "unknown host %s: see `berth host list`.",
+			       text_clean(shown, sizeof shown, c->argv[0]));
 }

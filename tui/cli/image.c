@@ -114,14 +114,11 @@ static void json_list(const struct image_row *rows, size_t n)
 int cli_image_list(struct image_cli *x, struct err *e)
 {
 	struct image_row *rows;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 	size_t n;
 
-	arena_init(&mem, 4096);
-	if (images_list(x->im, &mem, &rows, &n, e)) {
-		arena_release(&mem);
+	if (images_list(x->im, &mem, &rows, &n, e))
 		return -1;
-	}
 	if (x->json) {
 		json_list(rows, n);
 	} else {
@@ -137,7 +134,6 @@ int cli_image_list(struct image_cli *x, struct err *e)
 				print_row(
 					&(struct image_row){.id = "", .shipped = s->name}, s->tag);
 	}
-	arena_release(&mem);
 	return 0;
 }
 
@@ -305,13 +301,12 @@ int cli_image(const struct cli *c, const struct settings *unused, struct err *e)
 	struct image_cli x = {.c = c, .json = cli_flag(c, "json")};
 	char user[USER_NAME_MAX];
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char program[32];
 	int rc = -1;
 
 	(void)unused;
 	snprintf(program, sizeof program, "image %s", c->command->name);
-	arena_init(&mem, 1024);
 	if (!cli_policy(c, &policy, &mem, e)) {
 		x.im = images_open(&(struct images_options){.host = cli_value(c, "host"),
 					   .context = cli_value(c, "context"),
@@ -326,6 +321,5 @@ int cli_image(const struct cli *c, const struct settings *unused, struct err *e)
 		signal(SIGTERM, SIG_IGN);
 		images_close(x.im);
 	}
-	arena_release(&mem);
 	return rc < 0 ? -1 : cli_finish() ? 1 : rc;
 }

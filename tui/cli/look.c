@@ -190,14 +190,10 @@ static int add_own_inspection(
 {
 	struct err fault = ERR_INIT;
 	const struct json *root;
-	struct arena mem;
-	int rc;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1 << 16);
 
-	arena_init(&mem, 1 << 16);
 	root = json_parse(&mem, ev->bytes, ev->nbytes, &fault, e);
-	rc = root ? form_line(form, root, out, e) : -1;
-	arena_release(&mem);
-	return rc;
+	return root ? form_line(form, root, out, e) : -1;
 }
 
 static int read_inspect_form(const struct cli *c, struct form *ret, struct err *e)

@@ -82,7 +82,7 @@ static int serve_mcp(
 {
 	struct sigaction act = {.sa_handler = on_mcp_signal, .sa_flags = SA_RESTART};
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char berth[PATH_MAX];
 	int rc = -1;
 
@@ -100,13 +100,11 @@ static int serve_mcp(
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGHUP, &act, NULL);
-	arena_init(&mem, 1024);
 	o.verbs.word = cli_call_words(c, berth, &mem, &o.verbs.n);
 	if (!cli_policy(c, &policy, &mem, e)) {
 		o.policy = &policy;
 		rc = mcp_serve(&o, e);
 	}
-	arena_release(&mem);
 	return rc;
 }
 

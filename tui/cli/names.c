@@ -165,9 +165,8 @@ static int name_held(const struct cli *c, enum holding_kind kind, struct err *e)
 		.program = "names"};
 	struct clean_host *h = clean_open(&o, e);
 	const struct holdings *all;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 
-	arena_init(&mem, 4096);
 	all = h ? holdings_look(h, kind, NULL, false, &mem, e) : NULL;
 	for (size_t i = 0; all && i < all->n; i++) {
 		const struct holding *one = &all->item[i];
@@ -178,7 +177,6 @@ static int name_held(const struct cli *c, enum holding_kind kind, struct err *e)
 			put_name(one->name);
 	}
 	clean_close(h);
-	arena_release(&mem);
 	return all ? 0 : -1;
 }
 

@@ -240,7 +240,7 @@ int cli_net_decide(const struct cli *c, const struct settings *s, struct err *e)
 		.params = kv,
 		.nparams = save ? 2 : 1};
 	char name[64];
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc = -1;
 
 	(void)s;
@@ -251,14 +251,12 @@ int cli_net_decide(const struct cli *c, const struct settings *s, struct err *e)
 	kv[0].value = rules.s;
 	r.agent = c->argv[0];
 	d.container = name;
-	arena_init(&mem, 1024);
 	if (!egress_container(c->argv[0], name, e) && !(save && find_saving_file(&d, e)) &&
 		!cli_policy(c, &policy, &mem, e)) {
 		r.name = name;
 		rc = record_act(&by, &r, NULL, do_decide, &d, e);
 		recorder_settle(&by);
 	}
-	arena_release(&mem);
 	return rc < 0 ? -1 : cli_recorded(cli_finish() ? 1 : rc, 1);
 }
 

@@ -53,17 +53,15 @@ static int answer_recorded(
 		.agent = agent,
 		.params = kv,
 		.nparams = COUNT(kv)};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc;
 
 	egress_write_target(d->to, rule);
-	arena_init(&mem, 1024);
 	rc = cli_policy(c, &policy, &mem, e);
 	if (!rc) {
 		rc = record_act(&by, &r, NULL, do_answer, (void *)(uintptr_t)d, e);
 		recorder_settle_on(&by);
 	}
-	arena_release(&mem);
 	return rc;
 }
 

@@ -77,14 +77,10 @@ struct backend *cli_backend_hosts(const struct cli *c, const struct settings *s,
 		.labels = filters_labels(c),
 		.program = program,
 	};
-	struct backend *b;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 
-	arena_init(&mem, 1024);
 	o.nhosts = cli_hosts(c, s, &mem, &o.hosts);
-	b = backend_start(&o, e);
-	arena_release(&mem);
-	return b;
+	return backend_start(&o, e);
 }
 
 static void catch_interrupts(void)

@@ -51,19 +51,17 @@ static int act_on_port(
 		.agent = a->c->argv[0],
 		.params = kv,
 		.nparams = operation == OP_PORT_OPEN ? 2 : 1};
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char name[64];
 	int rc = -1;
 
 	snprintf(port, sizeof port, "%u", a->spec.port);
 	port_write_where(&said, where);
-	arena_init(&mem, 1024);
 	if (!egress_container(a->c->argv[0], name, e) && !cli_policy(a->c, &policy, &mem, e)) {
 		r.name = name;
 		rc = record_act(&by, &r, NULL, act, a, e);
 		recorder_settle(&by);
 	}
-	arena_release(&mem);
 	return rc;
 }
 

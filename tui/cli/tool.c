@@ -207,11 +207,10 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 	struct command_io io;
 	struct policy policy;
 	struct team team;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 
 	(void)e;
 	(void)s;
-	arena_init(&mem, 1024);
 	if (command_open(&io, c, &why) || cli_policy(c, &policy, &mem, &why) ||
 		read_tool_team(c, &team, &why)) {
 		r.err = why;
@@ -226,6 +225,5 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 	else if (print_tool_json(&io, c->argv[0], &ran, &r))
 		r.exit_code = 125;
 	command_release(&io);
-	arena_release(&mem);
 	return cli_recorded(r.exit_code, 125);
 }

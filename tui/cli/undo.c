@@ -74,7 +74,7 @@ int cli_undo(const struct cli *c, const struct settings *s, struct err *e)
 	struct undo_request q = {.host = cli_value(c, "host"), .context = cli_value(c, "context")};
 	char id[65], name[128];
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	int rc;
 
 	(void)s;
@@ -85,10 +85,8 @@ int cli_undo(const struct cli *c, const struct settings *s, struct err *e)
 		return err_set(e, ERR_NOT_FOUND,
 			"No container %.100s was removed by berth in the last 10 minutes.",
 			c->argv[0]);
-	arena_init(&mem, 1024);
 	q.policy = &policy;
 	rc = cli_policy(c, &policy, &mem, e) || undo_make(&q, id, e) ? -1 : 0;
-	arena_release(&mem);
 	if (rc)
 		return -1;
 	printf("%.12s  %s was recreated%s; what was written in its own file system is lost.\n", id,

@@ -163,13 +163,12 @@ int cli_workspace(const struct cli *c, const struct settings *s, struct err *e)
 {
 	struct workspace_cli x = {.c = c, .s = s, .root = -1};
 	struct policy policy;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	char program[40];
 	int rc = -1;
 
 	snprintf(program, sizeof program, "workspace %s", c->command->name);
 	x.by = (struct recorder){.program = program, .policy = &policy, .direct = true};
-	arena_init(&mem, 1024);
 	if (!cli_policy(c, &policy, &mem, e) && !data_dir(x.dir, sizeof x.dir, e) &&
 		!workspaces_dir(x.tree, sizeof x.tree, e)) {
 		x.all = workspaces_open(x.tree, e);
@@ -182,7 +181,6 @@ int cli_workspace(const struct cli *c, const struct settings *s, struct err *e)
 	workspaces_close(x.all);
 	/* With the store its threads are gone: what is forked here allocates. */
 	recorder_settle(&x.by);
-	arena_release(&mem);
 	return rc < 0 ? -1 : cli_recorded(cli_finish() ? 1 : rc, 1);
 }
 

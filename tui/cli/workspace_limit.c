@@ -168,20 +168,17 @@ static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
 	char many[24];
 	const char *const words[] = {"workspace", "checkpoint", "--auto", many, workspace, NULL};
 	struct err ignored = ERR_INIT;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 	sigset_t none;
 	char **argv;
 	pid_t pid;
 
 	snprintf(many, sizeof many, "%" PRId64, keep);
-	arena_init(&mem, 1024);
 	argv = cli_call_line(ctx, words, &mem);
 	fflush(NULL);
 	pid = fork();
-	if (pid) {
-		arena_release(&mem);
+	if (pid)
 		return pid;
-	}
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&none);

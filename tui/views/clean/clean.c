@@ -475,16 +475,14 @@ static bool clean_save(struct view *v, struct str *out)
 {
 	struct clean *s = v->state;
 	struct clean_plan p;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 
 	if (!s->plan)
 		return false;
-	arena_init(&mem, 4096);
 	p = *clean_plan_copy(s->plan, &mem);
 	for (size_t i = 0; i < p.n; i++)
 		p.item[i].marked = item_marked(s, i);
 	clean_plan_json(&p, out);
-	arena_release(&mem);
 	return true;
 }
 

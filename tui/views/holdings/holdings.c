@@ -183,14 +183,13 @@ static void on_plan(struct view *v, const struct event *e)
 {
 	struct holdings_view *s = v->state;
 	struct clean_plan *p;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 
 	s->plan_asked = 0;
 	if (!e->plan) {
 		app_say(v->app, ROLE_BAD, "%s", e->err.msg);
 		return;
 	}
-	arena_init(&mem, 4096);
 	p = clean_plan_copy(e->plan, &mem);
 	clean_plan_only(p, holding_clean_type(s->kind));
 	if (s->all)
@@ -202,7 +201,6 @@ static void on_plan(struct view *v, const struct event *e)
 	} else {
 		say_nothing_to_remove(v, p);
 	}
-	arena_release(&mem);
 }
 
 static void on_removed(struct view *v, const struct event *e)

@@ -134,18 +134,15 @@ bool fields_unfold(const char *line, size_t n, bool times, struct log_fields *re
 	const struct json *o, *level, *when, *message;
 	struct err fault = ERR_INIT, none = ERR_INIT;
 	enum role role;
-	struct arena mem;
+	AUTO_ARENA struct arena mem = ARENA_INIT(4096);
 
 	while (n && (*line == ' ' || *line == '\t'))
 		line++, n--;
 	if (!n || *line != '{')
 		return false;
-	arena_init(&mem, 4096);
 	o = json_parse(&mem, line, n, &fault, &none);
-	if (!json_is(o, JSON_OBJECT) || fault.kind) {
-		arena_release(&mem);
+	if (!json_is(o, JSON_OBJECT) || fault.kind)
 		return false;
-	}
 	level = member_of(o, level_names);
 	when = times ? member_of(o, time_names) : NULL;
 	message = member_of(o, message_names);
@@ -158,7 +155,6 @@ bool fields_unfold(const char *line, size_t n, bool times, struct log_fields *re
 			add_rest(ret, m);
 	while (ret->text.len && ret->text.s[ret->text.len - 1] == ' ')
 		ret->text.s[--ret->text.len] = '\0';
-	arena_release(&mem);
 	return true;
 }
 
