@@ -43,27 +43,30 @@ static int refuse_unknown_workspace(struct workspace_cli *x, const char *said, s
 		"there is no workspace \"%.80s\"; `berth workspace list` lists all.", said);
 }
 
-/* "tasks/ID", "projects/NAME", or a name that only one of them has. */
+/* `said` is "tasks/ID", "projects/NAME", or a name that only one of them has. */
+static bool is_said(const char *said, enum workspace_kind kind, const char *name)
+{
+	char path[16 + WORKSPACE_NAME_MAX];
+
+	snprintf(path, sizeof path, "%s/%s", workspace_kind_folder(kind), name);
+	return !strcmp(said, strchr(said, '/') ? path : name);
+}
+
 static int find_workspace(
 	struct workspace_cli *x, const char *said, struct workspace_place *p, struct err *e)
 {
 	AUTO_FREE struct workspace_info *all = NULL;
-	bool whole = strchr(said, '/');
 	unsigned found = 0;
 	size_t n;
 
 	if (workspace_list(x->all, &all, &n, e))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		char path[sizeof x->path];
-
-		snprintf(path, sizeof path, "%s/%s", workspace_kind_folder(all[i].kind),
-			all[i].name);
-		if (strcmp(said, whole ? path : all[i].name))
+		if (!is_said(said, all[i].kind, all[i].name))
 			continue;
 		p->kind = all[i].kind;
 		snprintf(p->name, sizeof p->name, "%s", all[i].name);
-		snprintf(p->path, sizeof p->path, "%s", path);
+		snprintf(p->path, sizeof p->path, "%s/%s", workspace_kind_folder(p->kind), p->name);
 		p->info = all[i];
 		found++;
 	}
@@ -78,18 +81,13 @@ static int find_workspace(
 int workspace_cli_find_archive(struct workspace_cli *x, const char *said, struct err *e)
 {
 	AUTO_FREE struct workspace_archive *all = NULL;
-	bool whole = strchr(said, '/');
 	unsigned found = 0;
 	size_t n;
 
 	if (workspace_archives(x->all, &all, &n, e))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		char path[sizeof x->path];
-
-		snprintf(path, sizeof path, "%s/%s", workspace_kind_folder(all[i].kind),
-			all[i].name);
-		if (strcmp(said, whole ? path : all[i].name))
+		if (!is_said(said, all[i].kind, all[i].name))
 			continue;
 		workspace_cli_name(x, all[i].kind, all[i].name);
 		found++;

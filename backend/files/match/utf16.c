@@ -43,30 +43,6 @@ static unsigned read_unit(const struct utf16 *u, size_t at)
 	return u->big ? u->raw[at] << 8 | u->raw[at + 1] : u->raw[at + 1] << 8 | u->raw[at];
 }
 
-static size_t encode_utf8(unsigned c, char *to)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xC0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 0x3F));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xE0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 0x3F));
-		to[2] = (char)(0x80 | (c & 0x3F));
-		return 3;
-	}
-	to[0] = (char)(0xF0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 0x3F));
-	to[2] = (char)(0x80 | (c >> 6 & 0x3F));
-	to[3] = (char)(0x80 | (c & 0x3F));
-	return 4;
-}
-
 /* As many characters of raw as there are, and fit.  `end`: what is cut off at the end stays so. */
 static size_t convert_utf16(struct utf16 *u, char *to, size_t room, bool end)
 {
@@ -97,7 +73,7 @@ static size_t convert_utf16(struct utf16 *u, char *to, size_t room, bool end)
 				c = 0xFFFD;
 			}
 		}
-		out += encode_utf8(c, to + out);
+		out += utf8_put(c, to + out);
 		at += used;
 	}
 	u->n -= at;
