@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <wctype.h>
 
 #include <berth/mem.h>
 
@@ -84,39 +85,18 @@ static int add_set(struct reading *r, struct byte_set set, bool fold)
 	return add_shape_node(r, (struct shape_node){.kind = SHAPE_SET, .set = set});
 }
 
-static bool is_in_named(const char *name, size_t len, unsigned c)
-{
-	static const struct {
-		const char *name;
-		int (*is)(int);
-	} table[] = {
-		{"alpha", isalpha},
-		{"digit", isdigit},
-		{"alnum", isalnum},
-		{"upper", isupper},
-		{"lower", islower},
-		{"space", isspace},
-		{"blank", isblank},
-		{"punct", ispunct},
-		{"print", isprint},
-		{"graph", isgraph},
-		{"cntrl", iscntrl},
-		{"xdigit", isxdigit},
-	};
-
-	for (size_t i = 0; i < COUNT(table); i++)
-		if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0)
-			return table[i].is((int)c) != 0;
-	return len == 4 && memcmp(name, "word", 4) == 0 && (isalnum((int)c) || c == '_');
-}
-
 static struct byte_set named_set(const char *name, size_t len)
 {
 	/* Any of them may have characters beyond ASCII, which is not looked into. */
 	struct byte_set set = {.high = true};
+	char text[8] = "";
+	bool word = len == 4 && memcmp(name, "word", 4) == 0;
+	wctype_t named;
 
+	memcpy(text, name, len < sizeof text ? len : 0);
+	named = wctype(word ? "alnum" : text);
 	for (unsigned c = 0; c < 0x80; c++)
-		if (is_in_named(name, len, c))
+		if (iswctype(c, named) || (word && c == '_'))
 			set_add(&set, c);
 	return set;
 }

@@ -1,48 +1,28 @@
 /* filter.c - evaluates shell patterns, gitignore rules and the other conditions of a walk. */
 #include "files/walk/filter.h"
 
-#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
+#include <wctype.h>
 
 #include <berth/mem.h>
 #include <berth/str.h>
 
 /* --- patterns --- */
 
-/* Git's tables know neither \v nor \f as one. */
-static int is_git_space(int c)
-{
-	return c && strchr(" \t\n\r", c);
-}
-
 /* "[:alpha:]" within brackets; of ASCII alone.  false: there is no such class. */
 static bool match_class(const char *name, size_t len, unsigned char c, bool *matched)
 {
-	static const struct {
-		const char *name;
-		int (*is)(int);
-	} table[] = {
-		{"alnum", isalnum},
-		{"alpha", isalpha},
-		{"blank", isblank},
-		{"cntrl", iscntrl},
-		{"digit", isdigit},
-		{"graph", isgraph},
-		{"lower", islower},
-		{"print", isprint},
-		{"punct", ispunct},
-		{"space", is_git_space},
-		{"upper", isupper},
-		{"xdigit", isxdigit},
-	};
+	char text[8] = "";
+	wctype_t class;
 
-	for (size_t i = 0; i < COUNT(table); i++)
-		if (strlen(table[i].name) == len && memcmp(table[i].name, name, len) == 0) {
-			*matched = c < 0x80 && table[i].is(c);
-			return true;
-		}
-	return false;
+	memcpy(text, name, len < sizeof text ? len : 0);
+	class = wctype(text);
+	*matched = c < 0x80 && iswctype(c, class);
+	/* Git's tables know neither \v nor \f as a space. */
+	if (!strcmp(text, "space"))
+		*matched = *matched && c != '\v' && c != '\f';
+	return class != 0;
 }
 
 /* One bracket expression against c.  Returns the pattern after it, NULL when it is not closed or names a
