@@ -17,6 +17,23 @@ enum action action_by_name(const char *name)
 	return DO_NONE;
 }
 
+int action_rows(enum action a, int shown)
+{
+	int page = shown > 2 ? shown - 1 : 1;
+
+	switch (a) {
+	case DO_UP: return -1;
+	case DO_DOWN: return 1;
+	case DO_PAGE_UP: return -page;
+	case DO_PAGE_DOWN: return page;
+	case DO_HALF_UP: return -(page + 1) / 2;
+	case DO_HALF_DOWN: return (page + 1) / 2;
+	case DO_TOP: return -(1 << 30);
+	case DO_BOTTOM: return 1 << 30;
+	default: return 0;
+	}
+}
+
 const char *context_name(uint32_t context)
 {
 	static const char *const names[] = {

@@ -338,6 +338,9 @@ struct action_info {
 extern const struct action_info action_info[DO_COUNT]; /* [DO_NONE] is empty */
 
 enum action action_by_name(const char *name); /* DO_NONE when there is no such action */
-const char *context_name(uint32_t context);   /* of its lowest bit: "containers" */
+/* By how many rows an action moves what shows so many of them: a row, half a page, a page, all (more than there can be).
+ * 0: it is no movement. */
+int action_rows(enum action a, int shown);
+const char *context_name(uint32_t context); /* of its lowest bit: "containers" */
 
 #endif

@@ -382,19 +382,15 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 static bool events_act(struct view *v, enum action a)
 {
 	struct events *s = v->state;
-	long at = (long)events_cursor(s), most = (long)page_rows(s) - 1;
+	long at = (long)events_cursor(s);
+	int by = action_rows(a, (int)page_rows(s));
 
-	if (most < 1)
-		most = 1;
+	if (by) {
+		go_to_event(s, a == DO_TOP ? 0 : at + by);
+		app_dirty(v->app);
+		return true;
+	}
 	switch (a) {
-	case DO_UP: go_to_event(s, at - 1); break;
-	case DO_DOWN: go_to_event(s, at + 1); break;
-	case DO_PAGE_UP: go_to_event(s, at - most); break;
-	case DO_PAGE_DOWN: go_to_event(s, at + most); break;
-	case DO_HALF_UP: go_to_event(s, at - (most + 1) / 2); break;
-	case DO_HALF_DOWN: go_to_event(s, at + (most + 1) / 2); break;
-	case DO_TOP: go_to_event(s, 0); break;
-	case DO_BOTTOM: s->follow = true; break;
 	case DO_CHECKS:
 		s->checks = !s->checks;
 		filter_all(s);

@@ -304,20 +304,14 @@ static void find_line(struct view *v, size_t from, int by)
 static bool output_act(struct view *v, enum action a)
 {
 	struct output *s = v->state;
-	long at = (long)s->at, page = s->rows > 1 ? s->rows - 1 : 1;
+	int by = action_rows(a, s->rows);
 
-	switch (a) {
-	case DO_UP: go_to_line(v, at - 1); return true;
-	case DO_DOWN: go_to_line(v, at + 1); return true;
-	case DO_PAGE_UP: go_to_line(v, at - page); return true;
-	case DO_PAGE_DOWN: go_to_line(v, at + page); return true;
-	case DO_HALF_UP: go_to_line(v, at - (page + 1) / 2); return true;
-	case DO_HALF_DOWN: go_to_line(v, at + (page + 1) / 2); return true;
-	case DO_TOP: go_to_line(v, 0); return true;
-	case DO_BOTTOM:
-		go_to_line(v, (long)s->nlines);
-		s->moved = false;
+	if (by) {
+		go_to_line(v, (long)s->at + by);
+		s->moved = a != DO_BOTTOM;
 		return true;
+	}
+	switch (a) {
 	case DO_NEXT_HIT: find_line(v, s->at + 1, 1); return true;
 	case DO_PREV_HIT: find_line(v, s->at + s->nlines - 1, -1); return true;
 	case DO_ENTER: open_hit(v); return true;

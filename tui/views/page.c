@@ -55,19 +55,10 @@ bool page_draw_below(struct page *p, char **of, const char *id, struct view *v, 
 
 bool page_act(struct page *p, struct view *v, enum action a)
 {
-	int screen = p->seen > 2 ? p->seen - 1 : 1, rows;
+	int rows = action_rows(a, p->seen);
 
-	switch (a) {
-	case DO_UP: rows = -1; break;
-	case DO_DOWN: rows = 1; break;
-	case DO_PAGE_UP: rows = -screen; break;
-	case DO_PAGE_DOWN: rows = screen; break;
-	case DO_HALF_UP: rows = -(screen + 1) / 2; break;
-	case DO_HALF_DOWN: rows = (screen + 1) / 2; break;
-	case DO_TOP: rows = -p->length; break;
-	case DO_BOTTOM: rows = p->length; break;
-	default: return false;
-	}
+	if (!rows)
+		return false;
 	page_scroll(p, rows);
 	app_dirty(v->app);
 	return true;

@@ -587,19 +587,15 @@ static bool choose_act(struct table *t, enum action a)
 
 bool table_act(struct table *t, enum action a)
 {
-	long page = t->page > 1 ? t->page - 1 : 1;
+	int by = action_rows(a, t->page);
 
 	if (t->choosing)
 		return choose_act(t, a);
+	if (by) {
+		move_table_cursor(t, by);
+		return true;
+	}
 	switch (a) {
-	case DO_UP: move_table_cursor(t, -1); return true;
-	case DO_DOWN: move_table_cursor(t, 1); return true;
-	case DO_PAGE_UP: move_table_cursor(t, -page); return true;
-	case DO_PAGE_DOWN: move_table_cursor(t, page); return true;
-	case DO_HALF_UP: move_table_cursor(t, -(page + 1) / 2); return true;
-	case DO_HALF_DOWN: move_table_cursor(t, (page + 1) / 2); return true;
-	case DO_TOP: go_to(t, 0); return true;
-	case DO_BOTTOM: go_to(t, t->nshown); return true;
 	case DO_MARK: mark_current(t); return true;
 	case DO_MARK_RANGE: mark_range(t); return true;
 	case DO_MARK_ALL:

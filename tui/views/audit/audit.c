@@ -456,17 +456,15 @@ static void audit_draw(struct view *v, struct canvas *c, struct area a)
 static bool audit_act(struct view *v, enum action a)
 {
 	struct audit_state *s = v->state;
-	long at = (long)audit_cursor(s), most = s->page > 2 ? s->page - 1 : 1;
+	long at = (long)audit_cursor(s);
+	int by = action_rows(a, s->page);
 
+	if (by) {
+		go_to_record(v, a == DO_DOWN && s->follow ? 0 : at + by);
+		app_dirty(v->app);
+		return true;
+	}
 	switch (a) {
-	case DO_UP: go_to_record(v, at - 1); break;
-	case DO_DOWN: go_to_record(v, s->follow ? 0 : at + 1); break;
-	case DO_PAGE_UP: go_to_record(v, at - most); break;
-	case DO_PAGE_DOWN: go_to_record(v, at + most); break;
-	case DO_HALF_UP: go_to_record(v, at - (most + 1) / 2); break;
-	case DO_HALF_DOWN: go_to_record(v, at + (most + 1) / 2); break;
-	case DO_TOP: s->follow = true; break;
-	case DO_BOTTOM: go_to_record(v, (long)count_records(s)); break;
 	case DO_FOLLOW: go_to_record(v, s->follow ? at : -1); break;
 	case DO_ENTER: s->detail = !s->detail; break;
 	case DO_VERIFY_LOG:

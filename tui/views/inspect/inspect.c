@@ -330,7 +330,7 @@ static void inspect_draw(struct view *v, struct canvas *c, struct area a)
 static bool inspect_act(struct view *v, enum action a)
 {
 	struct inspect *s = v->state;
-	long page = s->rows > 2 ? s->rows - 1 : 1;
+	int by = action_rows(a, s->rows);
 
 	if (a == DO_REFRESH) {
 		ask_for_json(v);
@@ -338,15 +338,12 @@ static bool inspect_act(struct view *v, enum action a)
 	}
 	if (!s->tree.nrows)
 		return false;
+	if (by) {
+		move_cursor(s, by);
+		app_dirty(v->app);
+		return true;
+	}
 	switch (a) {
-	case DO_UP: move_cursor(s, -1); break;
-	case DO_DOWN: move_cursor(s, 1); break;
-	case DO_PAGE_UP: move_cursor(s, -page); break;
-	case DO_PAGE_DOWN: move_cursor(s, page); break;
-	case DO_HALF_UP: move_cursor(s, -(page + 1) / 2); break;
-	case DO_HALF_DOWN: move_cursor(s, (page + 1) / 2); break;
-	case DO_TOP: go_to_row(s, 0); break;
-	case DO_BOTTOM: go_to_row(s, s->tree.nrows - 1); break;
 	case DO_LEFT: fold_node(s, false); break;
 	case DO_RIGHT: fold_node(s, true); break;
 	case DO_ENTER: fold_node(s, !s->tree.node[current_node(s)].open); break;

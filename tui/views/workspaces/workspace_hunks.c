@@ -438,17 +438,13 @@ static bool hunks_typed(struct view *v, const char *text, bool done, struct err 
 static bool hunks_act(struct view *v, enum action a)
 {
 	struct hunks *s = v->state;
-	long at = (long)s->at, page = s->rows > 1 ? s->rows - 1 : 1;
+	int by = action_rows(a, s->rows);
 
+	if (by) {
+		go_to_plan_line(v, (long)s->at + by);
+		return true;
+	}
 	switch (a) {
-	case DO_UP: go_to_plan_line(v, at - 1); return true;
-	case DO_DOWN: go_to_plan_line(v, at + 1); return true;
-	case DO_PAGE_UP: go_to_plan_line(v, at - page); return true;
-	case DO_PAGE_DOWN: go_to_plan_line(v, at + page); return true;
-	case DO_HALF_UP: go_to_plan_line(v, at - (page + 1) / 2); return true;
-	case DO_HALF_DOWN: go_to_plan_line(v, at + (page + 1) / 2); return true;
-	case DO_TOP: go_to_plan_line(v, 0); return true;
-	case DO_BOTTOM: go_to_plan_line(v, (long)s->nlines); return true;
 	case DO_NEXT_HIT: go_to_hunk(v, false); return true;
 	case DO_PREV_HIT: go_to_hunk(v, true); return true;
 	case DO_ENTER:
