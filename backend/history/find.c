@@ -29,25 +29,25 @@ static double number_of(sqlite3_stmt *s, int at)
 	return sqlite3_column_type(s, at) == SQLITE_NULL ? NAN : sqlite3_column_double(s, at);
 }
 
-static void run_of(sqlite3_stmt *s, struct history_run *r)
+void history_run_of(sqlite3_stmt *s, history_text_fn *text, struct history_run *r)
 {
 	memset(r, 0, sizeof *r);
 	r->id = sqlite3_column_int64(s, 0);
-	read_clean_text(s, 1, r->uuid, sizeof r->uuid);
+	text(s, 1, r->uuid, sizeof r->uuid);
 	r->started_ms = sqlite3_column_int64(s, 2);
 	r->ended_ms = sqlite3_column_int64(s, 3);
 	r->pid = sqlite3_column_int(s, 4);
-	read_clean_text(s, 5, r->state, sizeof r->state);
-	read_clean_text(s, 6, r->version, sizeof r->version);
-	read_clean_text(s, 7, r->commit, sizeof r->commit);
-	read_clean_text(s, 8, r->release, sizeof r->release);
+	text(s, 5, r->state, sizeof r->state);
+	text(s, 6, r->version, sizeof r->version);
+	text(s, 7, r->commit, sizeof r->commit);
+	text(s, 8, r->release, sizeof r->release);
 	r->seed = (uint64_t)sqlite3_column_int64(s, 9);
-	read_clean_text(s, 10, r->machine, sizeof r->machine);
-	read_clean_text(s, 11, r->cpu, sizeof r->cpu);
-	read_clean_text(s, 12, r->kernel, sizeof r->kernel);
-	read_clean_text(s, 13, r->fs, sizeof r->fs);
-	read_clean_text(s, 14, r->engine, sizeof r->engine);
-	read_clean_text(s, 15, r->versions, sizeof r->versions);
+	text(s, 10, r->machine, sizeof r->machine);
+	text(s, 11, r->cpu, sizeof r->cpu);
+	text(s, 12, r->kernel, sizeof r->kernel);
+	text(s, 13, r->fs, sizeof r->fs);
+	text(s, 14, r->engine, sizeof r->engine);
+	text(s, 15, r->versions, sizeof r->versions);
 	r->cores = sqlite3_column_int64(s, 16);
 	r->memory_bytes = sqlite3_column_int64(s, 17);
 	r->load_start = number_of(s, 18);
@@ -59,6 +59,32 @@ static void run_of(sqlite3_stmt *s, struct history_run *r)
 	r->noise_high = number_of(s, 24);
 	if (!strcmp(r->state, "running") && kill(r->pid, 0) < 0 && errno == ESRCH)
 		snprintf(r->state, sizeof r->state, "interrupted");
+}
+
+void history_case_of(sqlite3_stmt *s, int at, history_text_fn *text, struct history_case *c)
+{
+	memset(c, 0, sizeof *c);
+	text(s, at, c->suite, sizeof c->suite);
+	text(s, at + 1, c->name, sizeof c->name);
+	text(s, at + 2, c->unit, sizeof c->unit);
+	text(s, at + 3, c->state, sizeof c->state);
+	text(s, at + 4, c->error, sizeof c->error);
+	text(s, at + 5, c->notes, sizeof c->notes);
+	c->baseline = sqlite3_column_int(s, at + 6);
+	c->higher = sqlite3_column_int(s, at + 7) != 0;
+}
+
+void history_sample_of(sqlite3_stmt *s, int at, struct history_sample *v)
+{
+	v->value = sqlite3_column_double(s, at);
+	v->user_s = sqlite3_column_double(s, at + 1);
+	v->system_s = sqlite3_column_double(s, at + 2);
+	v->minor_faults = (uint64_t)sqlite3_column_int64(s, at + 3);
+	v->major_faults = (uint64_t)sqlite3_column_int64(s, at + 4);
+	v->read_bytes = (uint64_t)sqlite3_column_int64(s, at + 5);
+	v->write_bytes = (uint64_t)sqlite3_column_int64(s, at + 6);
+	v->syscalls_rw = (uint64_t)sqlite3_column_int64(s, at + 7);
+	v->peak_bytes = (uint64_t)sqlite3_column_int64(s, at + 8);
 }
 
 int history_runs(struct history *h, size_t max, struct history_run **ret, size_t *n, struct err *e)
@@ -75,7 +101,7 @@ int history_runs(struct history *h, size_t max, struct history_run **ret, size_t
 	sqlite3_bind_int64(s, 1, (int64_t)max);
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		*ret = mem_grow(*ret, &cap, *n + 1, sizeof **ret);
-		run_of(s, *ret + (*n)++);
+		history_run_of(s, read_clean_text, *ret + (*n)++);
 	}
 	if (rc == SQLITE_DONE)
 		return 0;
@@ -162,7 +188,7 @@ int history_find(struct history *h, const char *word, const char *machine, int64
 		if (sqlite3_bind_parameter_count(s) >= 4)
 			sqlite3_bind_text(s, 4, word + 1, -1, SQLITE_TRANSIENT);
 		if (sqlite3_step(s) == SQLITE_ROW) {
-			run_of(s, ret);
+			history_run_of(s, read_clean_text, ret);
 			return 0;
 		}
 	}
@@ -195,7 +221,6 @@ static int samples_of(struct history *h, int64_t result, struct history_case *c,
 	while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
 		int64_t place = sqlite3_column_int64(s, 0);
 		struct history_arm *a;
-		struct history_sample *v;
 
 		if (place < 0 || (size_t)place >= c->narms)
 			continue;
@@ -203,16 +228,7 @@ static int samples_of(struct history *h, int64_t result, struct history_case *c,
 		if (a->n >= HISTORY_SAMPLES_MAX)
 			continue;
 		a->v = mem_grow(a->v, &cap[place], a->n + 1, sizeof *a->v);
-		v = &a->v[a->n++];
-		v->value = sqlite3_column_double(s, 1);
-		v->user_s = sqlite3_column_double(s, 2);
-		v->system_s = sqlite3_column_double(s, 3);
-		v->minor_faults = (uint64_t)sqlite3_column_int64(s, 4);
-		v->major_faults = (uint64_t)sqlite3_column_int64(s, 5);
-		v->read_bytes = (uint64_t)sqlite3_column_int64(s, 6);
-		v->write_bytes = (uint64_t)sqlite3_column_int64(s, 7);
-		v->syscalls_rw = (uint64_t)sqlite3_column_int64(s, 8);
-		v->peak_bytes = (uint64_t)sqlite3_column_int64(s, 9);
+		history_sample_of(s, 1, &a->v[a->n++]);
 	}
 	return rc == SQLITE_DONE ? 0 : history_failed(h, "read", e);
 }
@@ -242,15 +258,7 @@ static int read_cases(struct history *h, int64_t run, const char *suite, const c
 
 		*ret = mem_grow(*ret, &cap, *n + 1, sizeof **ret);
 		c = *ret + (*n)++;
-		memset(c, 0, sizeof *c);
-		read_clean_text(s, 1, c->suite, sizeof c->suite);
-		read_clean_text(s, 2, c->name, sizeof c->name);
-		read_clean_text(s, 3, c->unit, sizeof c->unit);
-		read_clean_text(s, 4, c->state, sizeof c->state);
-		read_clean_text(s, 5, c->error, sizeof c->error);
-		read_clean_text(s, 6, c->notes, sizeof c->notes);
-		c->baseline = sqlite3_column_int(s, 7);
-		c->higher = sqlite3_column_int(s, 8) != 0;
+		history_case_of(s, 1, read_clean_text, c);
 		if (samples_of(h, sqlite3_column_int64(s, 0), c, e) < 0)
 			goto fail;
 		if (c->baseline >= (int)c->narms)

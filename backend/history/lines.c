@@ -5,7 +5,6 @@
 #include "history/database.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,11 +67,6 @@ static void get_text(sqlite3_stmt *s, int at, char *buf, size_t cap)
 	snprintf(buf, cap, "%s", t ? t : "");
 }
 
-static double get_number(sqlite3_stmt *s, int at)
-{
-	return sqlite3_column_type(s, at) == SQLITE_NULL ? NAN : sqlite3_column_double(s, at);
-}
-
 static sqlite3_stmt *prepare_line(
 	struct history *h, const char *sql, const char *line, size_t n, struct err *e)
 {
@@ -89,48 +83,26 @@ static int run_line(struct history *h, const char *line, size_t n, struct histor
 	struct err *e)
 {
 	AUTO_STMT sqlite3_stmt *s = prepare_line(h,
-		"SELECT " J("run") J("started_ms") J("ended_ms") J("state") J("version") J(
-			"commit") J("release") J("machine") J("cpu") J("kernel") J("fs") J("engine")
-			J("versions") J("cores") J("memory_bytes") J("load_start") J("load_end") J(
-				"steal_percent") J("others_percent") J("noise_low") J("noise_point")
-				J("noise_high") "json_extract(?1, '$.seed'),"
-						" EXISTS (SELECT 1 FROM run WHERE uuid = json_extract(?1, '$.run'))",
+		"SELECT 0," J("run") J("started_ms") J("ended_ms") "0," J("state") J("version") J(
+			"commit") J("release") J("seed") J("machine") J("cpu") J("kernel") J("fs")
+			J("engine") J("versions") J("cores") J("memory_bytes") J("load_start") J(
+				"load_end") J("steal_percent") J("others_percent") J("noise_low")
+				J("noise_point") J(
+					"noise_high") "EXISTS (SELECT 1 FROM run WHERE uuid = json_extract(?1, '$.run'))",
 		line, n, e);
-	struct history_run r = {0};
+	struct history_run r;
 
 	if (!s || sqlite3_step(s) != SQLITE_ROW)
 		return s ? history_failed(h, "import into", e) : -1;
-	get_text(s, 0, r.uuid, sizeof r.uuid);
+	history_run_of(s, get_text, &r);
 	if (strlen(r.uuid) != 32)
 		return err_set(e, ERR_CONFIG, "a run without its id");
-	if (sqlite3_column_int(s, 23)) {
+	if (sqlite3_column_int(s, 25)) {
 		count->known++;
 		return 0;
 	}
-	r.started_ms = sqlite3_column_int64(s, 1);
-	r.ended_ms = sqlite3_column_int64(s, 2);
-	get_text(s, 3, r.state, sizeof r.state);
 	if (!strcmp(r.state, "running"))
 		snprintf(r.state, sizeof r.state, "interrupted");
-	get_text(s, 4, r.version, sizeof r.version);
-	get_text(s, 5, r.commit, sizeof r.commit);
-	get_text(s, 6, r.release, sizeof r.release);
-	get_text(s, 7, r.machine, sizeof r.machine);
-	get_text(s, 8, r.cpu, sizeof r.cpu);
-	get_text(s, 9, r.kernel, sizeof r.kernel);
-	get_text(s, 10, r.fs, sizeof r.fs);
-	get_text(s, 11, r.engine, sizeof r.engine);
-	get_text(s, 12, r.versions, sizeof r.versions);
-	r.cores = sqlite3_column_int64(s, 13);
-	r.memory_bytes = sqlite3_column_int64(s, 14);
-	r.load_start = get_number(s, 15);
-	r.load_end = get_number(s, 16);
-	r.steal_percent = get_number(s, 17);
-	r.others_percent = get_number(s, 18);
-	r.noise_low = get_number(s, 19);
-	r.noise_point = get_number(s, 20);
-	r.noise_high = get_number(s, 21);
-	r.seed = (uint64_t)sqlite3_column_int64(s, 22);
 	count->runs++;
 	return history_insert_run(h, &r, e);
 }
@@ -166,8 +138,6 @@ static int import_arms(
 		sqlite3_bind_int64(s, 2, (int64_t)i);
 		cap = 0;
 		while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-			struct history_sample *v;
-
 			if (a->n == HISTORY_SAMPLES_MAX)
 				return err_set(
 					e, ERR_CONFIG, "more than %d samples", HISTORY_SAMPLES_MAX);
@@ -175,16 +145,7 @@ static int import_arms(
 				sqlite3_column_type(s, 0) != SQLITE_INTEGER)
 				return err_set(e, ERR_CONFIG, "a sample that is not a number");
 			a->v = mem_grow(a->v, &cap, a->n + 1, sizeof *a->v);
-			v = &a->v[a->n++];
-			v->value = sqlite3_column_double(s, 0);
-			v->user_s = sqlite3_column_double(s, 1);
-			v->system_s = sqlite3_column_double(s, 2);
-			v->minor_faults = (uint64_t)sqlite3_column_int64(s, 3);
-			v->major_faults = (uint64_t)sqlite3_column_int64(s, 4);
-			v->read_bytes = (uint64_t)sqlite3_column_int64(s, 5);
-			v->write_bytes = (uint64_t)sqlite3_column_int64(s, 6);
-			v->syscalls_rw = (uint64_t)sqlite3_column_int64(s, 7);
-			v->peak_bytes = (uint64_t)sqlite3_column_int64(s, 8);
+			history_sample_of(s, 0, &a->v[a->n++]);
 		}
 		if (rc != SQLITE_DONE)
 			return history_failed(h, "import into", e);
@@ -201,7 +162,7 @@ static int case_line(struct history *h, const char *line, size_t n, int64_t firs
 			"baseline")
 			J("higher_is_better") "(SELECT id FROM run WHERE uuid = json_extract(?1, '$.run'))",
 		line, n, e);
-	struct history_case c = {0};
+	struct history_case c;
 	int64_t run;
 	int rc;
 
@@ -212,14 +173,7 @@ static int case_line(struct history *h, const char *line, size_t n, int64_t firs
 		return err_set(e, ERR_CONFIG, "a case whose run did not come before it");
 	if (run <= first)
 		return 0;
-	get_text(s, 0, c.suite, sizeof c.suite);
-	get_text(s, 1, c.name, sizeof c.name);
-	get_text(s, 2, c.unit, sizeof c.unit);
-	get_text(s, 3, c.state, sizeof c.state);
-	get_text(s, 4, c.error, sizeof c.error);
-	get_text(s, 5, c.notes, sizeof c.notes);
-	c.baseline = sqlite3_column_int(s, 6);
-	c.higher = sqlite3_column_int(s, 7) != 0;
+	history_case_of(s, 0, get_text, &c);
 	if (!*c.suite || !*c.name)
 		return err_set(e, ERR_CONFIG, "a case without a name");
 	rc = import_arms(h, line, n, &c, e);

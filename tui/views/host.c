@@ -391,34 +391,26 @@ static void draw_host_page(struct view *v, struct canvas *c, struct area a)
 	struct host *s = v->state;
 	const struct snapshot *snap = app_snapshot(v->app);
 	struct area inner = {a.x + 2, a.y, a.w - 4, a.h};
-	struct pen p = pen_on(c, inner, s->page.scroll);
+	struct pen p = pen_on(c, inner, s->page.scroll), left;
 
 	p.key_width = KEY_W;
+	left = p;
 	if (a.w >= WIDE) {
-		struct pen left = p;
-
 		left.w = inner.w * 2 / 5;
 		if (snap->host.cpus)
 			tall_gauges(&left, &snap->host);
 		p.x = left.w + 4;
 		p.w = inner.w - p.x;
-		hosts_facts(&p, snap, app_now_ns(v->app));
-		engine_facts(&p, snap, app_now_ns(v->app));
-		content_facts(&p, snap);
-		workspace_facts(&p, &s->workspaces);
-		pool_facts(&p, snap);
-		self_facts(&p, snap);
-		p.y = p.y > left.y ? p.y : left.y;
-	} else {
-		if (snap->host.cpus)
-			flat_gauges(&p, &snap->host);
-		hosts_facts(&p, snap, app_now_ns(v->app));
-		engine_facts(&p, snap, app_now_ns(v->app));
-		content_facts(&p, snap);
-		workspace_facts(&p, &s->workspaces);
-		pool_facts(&p, snap);
-		self_facts(&p, snap);
+	} else if (snap->host.cpus) {
+		flat_gauges(&p, &snap->host);
 	}
+	hosts_facts(&p, snap, app_now_ns(v->app));
+	engine_facts(&p, snap, app_now_ns(v->app));
+	content_facts(&p, snap);
+	workspace_facts(&p, &s->workspaces);
+	pool_facts(&p, snap);
+	self_facts(&p, snap);
+	p.y = p.y > left.y ? p.y : left.y;
 	s->page.length = p.y;
 	s->page.seen = a.h;
 }
