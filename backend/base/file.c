@@ -28,13 +28,14 @@ int file_open(int dir, const char *path, int flags)
 	return steal_fd(&fd);
 }
 
-ssize_t file_fill(int fd, void *buf, size_t cap)
+/* at NULL: where it stands. */
+static ssize_t fill(int fd, char *to, size_t cap, const off_t *at)
 {
-	char *to = buf;
 	size_t n = 0;
 
 	while (n < cap) {
-		ssize_t got = read(fd, to + n, cap - n);
+		ssize_t got = !at ? read(fd, to + n, cap - n)
+				  : pread(fd, to + n, cap - n, *at + (off_t)n);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -47,23 +48,14 @@ ssize_t file_fill(int fd, void *buf, size_t cap)
 	return (ssize_t)n;
 }
 
+ssize_t file_fill(int fd, void *buf, size_t cap)
+{
+	return fill(fd, buf, cap, NULL);
+}
+
 ssize_t file_fill_at(int fd, void *buf, size_t cap, off_t at)
 {
-	char *to = buf;
-	size_t n = 0;
-
-	while (n < cap) {
-		ssize_t got = pread(fd, to + n, cap - n, at + (off_t)n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
+	return fill(fd, buf, cap, &at);
 }
 
 static int refuse_file(const char *name, int errnum, size_t most, struct err *e)
