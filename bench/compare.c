@@ -64,7 +64,7 @@ bool compare_judges(const struct history_case *c, size_t arm)
 	return (int)arm != c->baseline || c->narms == 1;
 }
 
-static double *arm_values(const struct history_arm *a)
+double *arm_values(const struct history_arm *a)
 {
 	double *v = xreallocarray(NULL, a->n + 1, sizeof *v);
 

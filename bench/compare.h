@@ -51,4 +51,7 @@ void compare_arm(const struct history_case *old, const struct history_case *new,
 /* Is that arm judged at all?  The baseline is not. */
 bool compare_judges(const struct history_case *c, size_t arm);
 
+/* The samples of an arm, a copy. */
+double *arm_values(const struct history_arm *a);
+
 #endif

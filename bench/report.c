@@ -45,15 +45,6 @@ const char *target_figure(char *buf, size_t cap, const struct target_result *t, 
 	return buf;
 }
 
-static double *copy_arm_values(const struct history_arm *a)
-{
-	double *v = xreallocarray(NULL, a->n + 1, sizeof *v);
-
-	for (size_t i = 0; i < a->n; i++)
-		v[i] = a->v[i].value;
-	return v;
-}
-
 struct interval arm_ratio(const struct history_case *c, size_t arm)
 {
 	struct interval none = {NAN, NAN, NAN};
@@ -65,7 +56,7 @@ struct interval arm_ratio(const struct history_case *c, size_t arm)
 	if (!base->n || !a->n)
 		return none;
 	{
-		AUTO_FREE double *x = copy_arm_values(base), *y = copy_arm_values(a);
+		AUTO_FREE double *x = arm_values(base), *y = arm_values(a);
 
 		return c->higher ? ratio_interval(y, a->n, x, base->n, base->n == a->n, 1)
 				 : ratio_interval(x, base->n, y, a->n, base->n == a->n, 1);
@@ -74,7 +65,7 @@ struct interval arm_ratio(const struct history_case *c, size_t arm)
 
 void arm_summary(const struct history_arm *a, struct summary *ret)
 {
-	AUTO_FREE double *v = copy_arm_values(a);
+	AUTO_FREE double *v = arm_values(a);
 
 	summarise(v, a->n, ret);
 }

@@ -90,19 +90,10 @@ static const struct history_arm *arm_named(const struct history_case *c, const c
 	return NULL;
 }
 
-static double *list_values(const struct history_arm *a)
-{
-	double *v = xreallocarray(NULL, a->n + 1, sizeof *v);
-
-	for (size_t i = 0; i < a->n; i++)
-		v[i] = a->v[i].value;
-	return v;
-}
-
 /* Bootstrap of the median alone: the ratio to a sample that is exactly 1. */
 static struct interval median_interval(const struct history_arm *a)
 {
-	AUTO_FREE double *v = list_values(a);
+	AUTO_FREE double *v = arm_values(a);
 
 	return ratio_interval(v, a->n, (const double[]){1}, 1, 0, 1);
 }
@@ -206,7 +197,7 @@ int result_trend(struct result *x, struct history *h, const char *machine, struc
 			continue;
 		for (size_t a = 0; a < x->c.narms && !strcmp(c.state, "ok"); a++) {
 			const struct history_arm *arm = arm_named(&c, x->c.arms[a].name);
-			AUTO_FREE double *v = arm && arm->n ? list_values(arm) : NULL;
+			AUTO_FREE double *v = arm && arm->n ? arm_values(arm) : NULL;
 			struct trend_point *p;
 
 			if (!v)

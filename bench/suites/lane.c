@@ -13,10 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <berth/agents.h>
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/pool.h>
@@ -25,8 +23,7 @@
 
 #include "container/container.h"
 #include "run/pool.h"
-#include "peers/docker.h"
-#include "suites/files.h"
+#include "suites/agents.h"
 
 #define MANY 64
 #define GIB ((uint64_t)1 << 30)
@@ -36,71 +33,40 @@
 	"rm -r d"
 
 struct lane_bench {
-	struct scratch dir;
-	char url[128], name[64], file[256];
-	struct mini mini;
-	struct team team;
-	struct agents_host *host;
+	struct crew crew;
+	char name[64];
 	struct pool *pool;
-	bool read, up;
+	bool up;
 };
 
 static void teardown(void *ctx)
 {
 	struct lane_bench *b = ctx;
-	char volume[160];
 
 	pool_stop(b->pool);
-	if (b->up) {
-		agents_down(b->host, b->team.agents[0].container, NULL);
-		/* An agent's home stays when it goes down; this one's is of no use to anybody. */
-		snprintf(volume, sizeof volume, "/volumes/berth-home-%s",
-			b->team.agents[0].container);
-		mini_call(&b->mini, "DELETE", volume, NULL, NULL, NULL);
-	}
-	agents_close(b->host);
-	if (b->read)
-		team_release(&b->team);
-	mini_close(&b->mini);
-	scratch_release(&b->dir);
+	if (b->up)
+		crew_take_down(&b->crew, 0);
+	crew_close(&b->crew);
 	free(b);
 }
 
 static int prepare_agent(struct lane_bench *b, struct err *e)
 {
 	struct agents_options o = {
-		.host = b->url, .defaults = {.journal_commands = 128, .journal_bytes = 65536}};
-	char path[300];
+		.host = b->crew.url, .defaults = {.journal_commands = 128, .journal_bytes = 65536}};
+	AUTO_STR struct str text = STR_INIT;
 	struct agent_up up;
-	FILE *f;
 
-	chmod(b->dir.path, 0755);
-	snprintf(path, sizeof path, "%s/run", b->dir.path);
-	mkdir(path, 0700);
-	setenv("XDG_RUNTIME_DIR", path, 1);
-	snprintf(path, sizeof path, "%s/state", b->dir.path);
-	mkdir(path, 0700);
-	setenv("XDG_STATE_HOME", path, 1);
-	snprintf(path, sizeof path, "%s/ws", b->dir.path);
-	mkdir(path, 0755);
-	if (chown(path, 1000, 1000))
-		return err_set(
-			e, ERR_NOT_FOUND, "only root can give the workspace to the agent's user");
-	snprintf(b->file, sizeof b->file, "%s/team.yaml", b->dir.path);
-	f = fopen(b->file, "we");
-	if (!f)
-		return err_set(e, ERR_FAILED, "cannot write %s", b->file);
-	fprintf(f,
+	str_addf(&text,
 		"agents:\n  %s:\n    image: box:1\n    workspace: %s\n    pids: 1024\n    cpus: %ld\n"
 		"custom_tools:\n  hello:\n    image: box:1\n    script: 'echo hello'\n"
 		"    pool: {size: 3, idle: 3600}\n",
-		b->name, path, sysconf(_SC_NPROCESSORS_ONLN));
-	fclose(f);
-	if (team_read(b->file, "/", &b->team, e))
+		b->name, b->crew.workspace, sysconf(_SC_NPROCESSORS_ONLN));
+	if (crew_read(&b->crew, text.s, e))
 		return -1;
-	b->read = true;
-	b->host = agents_open(&o, e);
-	if (!b->host || agents_up(b->host, &b->team, &b->team.agents[0], &up, e))
+	b->crew.host = agents_open(&o, e);
+	if (!b->crew.host ||
+		agents_up(b->crew.host, &b->crew.team, &b->crew.team.agents[0], &up, e))
 		return -1;
 	b->up = true;
 	return 0;
@@ -112,18 +78,16 @@ static void *setup(struct bench_run *r, struct err *e)
 	static unsigned serial;
 
 	(void)r;
-	b->mini.fd = -1;
 	snprintf(b->name, sizeof b->name, "bench%d-%u", (int)getpid(), serial++);
 	if (!have_program("busybox") || !have_program("docker")) {
 		err_set(e, ERR_NOT_FOUND, "busybox and docker are needed on this machine");
 		free(b);
 		return NULL;
 	}
-	if (mini_open(&b->mini, e) || mini_image(&b->mini, BOX, e) || scratch_init(&b->dir, e)) {
+	if (crew_open(&b->crew, e)) {
 		free(b);
 		return NULL;
 	}
-	mini_url(&b->mini, b->url, sizeof b->url);
 	if (!prepare_agent(b, e))
 		return b;
 	teardown(b);
@@ -133,9 +97,9 @@ static void *setup(struct bench_run *r, struct err *e)
 static void *setup_pool(struct bench_run *r, struct err *e)
 {
 	struct lane_bench *b = setup(r, e);
-	struct agents_options o = {.host = b ? b->url : NULL};
+	struct agents_options o = {.host = b ? b->crew.url : NULL};
 
-	if (b && !(b->pool = pool_start(&o, b->file, e))) {
+	if (b && !(b->pool = pool_start(&o, b->crew.file, e))) {
 		teardown(b);
 		return NULL;
 	}
@@ -161,17 +125,11 @@ static int by_host(struct lane_bench *b, const char *script, struct sample *s, s
 
 	str_adds(&there, script);
 	argv[3] = there.s;
-	if (chdir(b->team.agents[0].workspace))
+	if (chdir(b->crew.team.agents[0].workspace))
 		return err_set(e, ERR_FAILED, "cannot enter the workspace");
 	begun = now_s();
 	code = run_program(argv, &out, e);
 	return code < 0 ? -1 : finish_sample(s, begun, code, &out, e);
-}
-
-static void collect_lane_output(void *ctx, int stream, const char *bytes, size_t n)
-{
-	(void)stream;
-	str_add(ctx, bytes, n);
 }
 
 static int by_lane(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
@@ -184,7 +142,7 @@ static int by_lane(struct lane_bench *b, const char *script, struct sample *s, s
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect_lane_output,
+		.output = crew_output,
 		.ctx = &out,
 		.cancel_fd = -1,
 		.resize_fd = -1};
@@ -211,8 +169,8 @@ static int by_process(struct lane_bench *b, const char *script, struct sample *s
 static int by_docker(struct lane_bench *b, const char *script, struct sample *s, struct err *e)
 {
 	AUTO_STR struct str out = STR_INIT;
-	const char *argv[] = {"docker", "-H", b->url, "exec", b->team.agents[0].container, "sh",
-		"-c", script, NULL};
+	const char *argv[] = {"docker", "-H", b->crew.url, "exec", b->crew.team.agents[0].container,
+		"sh", "-c", script, NULL};
 	double begun = now_s();
 	int code = run_program(argv, &out, e);
 
@@ -298,7 +256,7 @@ static int measure_output(struct bench_run *r, void *ctx, struct err *e)
 	const char *argv[] = {"dd", "if=/dev/zero", "bs=64k", "count=16384"};
 	char path[300];
 
-	snprintf(path, sizeof path, "%s/out", b->dir.path);
+	snprintf(path, sizeof path, "%s/out", b->crew.dir.path);
 	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
 		AUTO_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 		struct run_request q = {.agent = b->name,
@@ -386,13 +344,14 @@ static int warm_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 	if (wait_warm(r, e))
 		return -1;
 	begun = now_s();
-	box = pool_take(b->host->at.info.id, &b->team, &b->team.tools[0], NULL, &claim);
+	box = pool_take(
+		b->crew.host->at.info.id, &b->crew.team, &b->crew.team.tools[0], NULL, &claim);
 	if (!box)
 		return err_set(e, ERR_FAILED, "the pool had no container");
 	failed = tool_box_run(box, &q, &ran, e);
 	if (!failed && f.n)
 		bench_value(r, "warm", f.at - begun);
-	if (tool_box_drop(b->host, box, failed ? NULL : e))
+	if (tool_box_drop(b->crew.host, box, failed ? NULL : e))
 		failed = -1;
 	pool_done(&claim);
 	return failed;
@@ -400,8 +359,8 @@ static int warm_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 
 static int cold_call(struct bench_run *r, struct lane_bench *b, struct err *e)
 {
-	const char *argv[] = {"docker", "-H", b->url, "run", "--rm", "--network", "none", "box:1",
-		"sh", "-c", "echo hello", NULL};
+	const char *argv[] = {"docker", "-H", b->crew.url, "run", "--rm", "--network", "none",
+		"box:1", "sh", "-c", "echo hello", NULL};
 	AUTO_STR struct str out = STR_INIT;
 	double begun = now_s();
 	int code;

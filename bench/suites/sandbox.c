@@ -4,49 +4,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <berth/agents.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 
 #include "container/container.h"
 #include "suites/containers.h"
-#include "suites/files.h"
+#include "suites/agents.h"
 
 #define RUNTIME "runsc"
 
 enum { IN_GVISOR, IN_RUNC, KINDS }; /* in the order of the arms, behind the minimal client */
 
 struct sandbox_bench {
-	struct scratch dir;
-	char url[128];
-	struct mini mini;
-	struct team team;
-	struct agents_host *host;
+	struct crew crew;
 	struct agent_up up[KINDS];
 	struct str body; /* what the minimal client asks for: as berth does */
-	bool read, is_up[KINDS];
+	bool is_up[KINDS];
 };
 
 static void teardown_sandbox(void *ctx)
 {
 	struct sandbox_bench *b = ctx;
-	char volume[160];
 
-	for (size_t i = 0; b->host && i < KINDS; i++) {
-		if (b->is_up[i])
-			agents_down(b->host, b->team.agents[i].container, NULL);
-		snprintf(volume, sizeof volume, "/volumes/berth-home-%s",
-			b->team.agents[i].container);
-		mini_call(&b->mini, "DELETE", volume, NULL, NULL, NULL);
-	}
-	agents_close(b->host);
-	if (b->read)
-		team_release(&b->team);
-	mini_close(&b->mini);
-	scratch_release(&b->dir);
+	for (size_t i = 0; b->crew.host && i < KINDS; i++)
+		crew_take_down(&b->crew, i);
+	crew_close(&b->crew);
 	str_release(&b->body);
 	free(b);
 }
@@ -78,7 +62,7 @@ static int take_asked_body(struct sandbox_bench *b, struct err *e)
 	const char *at, *end;
 
 	str_addf(&target, "/containers/%s/json", b->up[IN_GVISOR].id);
-	if (mini_must(&b->mini, 200, "GET", target.s, NULL, &reply, e) < 0)
+	if (mini_must(&b->crew.mini, 200, "GET", target.s, NULL, &reply, e) < 0)
 		return -1;
 	at = strstr(reply.s, key);
 	end = at ? end_of_object(at + sizeof key - 1) : NULL;
@@ -94,7 +78,7 @@ static int take_asked_body(struct sandbox_bench *b, struct err *e)
 
 static int bring_up(struct sandbox_bench *b, int kind, struct err *e)
 {
-	if (agents_up(b->host, &b->team, &b->team.agents[kind], &b->up[kind], e))
+	if (agents_up(b->crew.host, &b->crew.team, &b->crew.team.agents[kind], &b->up[kind], e))
 		return -1;
 	b->is_up[kind] = true;
 	return 0;
@@ -102,39 +86,20 @@ static int bring_up(struct sandbox_bench *b, int kind, struct err *e)
 
 static int prepare_sandboxes(struct sandbox_bench *b, struct err *e)
 {
-	struct agents_options o = {.host = b->url};
-	char path[300], file[300];
-	FILE *f;
+	struct agents_options o = {.host = b->crew.url};
+	AUTO_STR struct str text = STR_INIT;
 
-	chmod(b->dir.path, 0755);
-	snprintf(path, sizeof path, "%s/run", b->dir.path);
-	mkdir(path, 0700);
-	setenv("XDG_RUNTIME_DIR", path, 1);
-	snprintf(path, sizeof path, "%s/state", b->dir.path);
-	mkdir(path, 0700);
-	setenv("XDG_STATE_HOME", path, 1);
-	snprintf(path, sizeof path, "%s/ws", b->dir.path);
-	mkdir(path, 0755);
-	if (chown(path, 1000, 1000))
-		return err_set(
-			e, ERR_NOT_FOUND, "only root can give the workspace to the agent's user");
-	snprintf(file, sizeof file, "%s/team.yaml", b->dir.path);
-	f = fopen(file, "we");
-	if (!f)
-		return err_set(e, ERR_FAILED, "cannot write %s", file);
-	fprintf(f,
+	str_addf(&text,
 		"agents:\n"
 		"  benchg%d: {image: box:1, workspace: %s, memory: 256m, runtime: " RUNTIME "}\n"
 		"  benchr%d: {image: box:1, workspace: %s, memory: 256m}\n",
-		(int)getpid(), path, (int)getpid(), path);
-	fclose(f);
-	if (team_read(file, "/", &b->team, e))
+		(int)getpid(), b->crew.workspace, (int)getpid(), b->crew.workspace);
+	if (crew_read(&b->crew, text.s, e))
 		return -1;
-	b->read = true;
-	b->host = agents_open(&o, e);
-	if (b->host && sandbox_known(&b->host->at.info, RUNTIME, "", NULL))
+	b->crew.host = agents_open(&o, e);
+	if (b->crew.host && sandbox_known(&b->crew.host->at.info, RUNTIME, "", NULL))
 		return err_set(e, ERR_NOT_FOUND, "this engine has no runtime " RUNTIME);
-	return !b->host || bring_up(b, IN_GVISOR, e) || bring_up(b, IN_RUNC, e) ||
+	return !b->crew.host || bring_up(b, IN_GVISOR, e) || bring_up(b, IN_RUNC, e) ||
 			take_asked_body(b, e)
 		? -1
 		: 0;
@@ -145,13 +110,11 @@ static void *setup_sandbox(struct bench_run *r, struct err *e)
 	struct sandbox_bench *b = xcalloc(1, sizeof *b);
 
 	(void)r;
-	b->mini.fd = -1;
 	str_init(&b->body);
-	if (mini_open(&b->mini, e) || mini_image(&b->mini, BOX, e) || scratch_init(&b->dir, e)) {
+	if (crew_open(&b->crew, e)) {
 		free(b);
 		return NULL;
 	}
-	mini_url(&b->mini, b->url, sizeof b->url);
 	if (!prepare_sandboxes(b, e))
 		return b;
 	teardown_sandbox(b);
@@ -167,18 +130,18 @@ static int up_mini(void *ctx, struct sample *s, struct err *e)
 	double begun = now_s();
 	char id[72];
 
-	if (mini_must(&b->mini, 201, "POST", "/containers/create", b->body.s, &reply, e) < 0)
+	if (mini_must(&b->crew.mini, 201, "POST", "/containers/create", b->body.s, &reply, e) < 0)
 		return -1;
 	if (!mini_text(reply.s, "Id", id, sizeof id))
 		return err_set(e, ERR_PROTOCOL, "the engine did not say the container's id");
 	str_addf(&target, "/containers/%s/start", id);
-	if (mini_must(&b->mini, 204, "POST", target.s, NULL, NULL, e) < 0)
+	if (mini_must(&b->crew.mini, 204, "POST", target.s, NULL, NULL, e) < 0)
 		return -1;
 	s->seconds = now_s() - begun;
 	s->digest = 1;
 	str_clear(&target);
 	str_addf(&target, "/containers/%s?force=1&v=1", id);
-	return mini_must(&b->mini, 204, "DELETE", target.s, NULL, NULL, e);
+	return mini_must(&b->crew.mini, 204, "DELETE", target.s, NULL, NULL, e);
 }
 
 static int up_berth(void *ctx, struct sample *s, struct err *e)
@@ -187,7 +150,7 @@ static int up_berth(void *ctx, struct sample *s, struct err *e)
 	int kind = s->arm - 1;
 	double begun;
 
-	if (b->is_up[kind] && agents_down(b->host, b->team.agents[kind].container, e))
+	if (b->is_up[kind] && agents_down(b->crew.host, b->crew.team.agents[kind].container, e))
 		return -1;
 	b->is_up[kind] = false;
 	begun = now_s();
@@ -207,17 +170,12 @@ static int exec_mini(void *ctx, struct sample *s, struct err *e)
 	double begun = now_s();
 	int code;
 
-	if (mini_exec(&b->mini, b->up[IN_GVISOR].id, "[\"sh\",\"-c\",\"echo 42\"]", &out, &code, e))
+	if (mini_exec(&b->crew.mini, b->up[IN_GVISOR].id, "[\"sh\",\"-c\",\"echo 42\"]", &out,
+		    &code, e))
 		return -1;
 	s->seconds = now_s() - begun;
 	s->digest = digest_bytes(0, out.s, out.len);
 	return code ? err_set(e, ERR_FAILED, "the command exited with %d", code) : 0;
-}
-
-static void collect_exec_output(void *ctx, int stream, const char *bytes, size_t n)
-{
-	(void)stream;
-	str_add(ctx, bytes, n);
 }
 
 /* As the carrier of `berth exec` does, without its process. */
@@ -226,14 +184,14 @@ static int exec_berth(void *ctx, struct sample *s, struct err *e)
 	static const char *const argv[] = {"sh", "-c", "echo 42"};
 	AUTO_STR struct str out = STR_INIT;
 	const struct sandbox_bench *b = ctx;
-	struct run_request q = {.host = b->url,
-		.agent = b->team.agents[s->arm - 1].container,
+	struct run_request q = {.host = b->crew.url,
+		.agent = b->crew.team.agents[s->arm - 1].container,
 		.argv = argv,
 		.argc = 3,
 		.in = -1,
 		.out = -1,
 		.error = -1,
-		.output = collect_exec_output,
+		.output = crew_output,
 		.ctx = &out,
 		.cancel_fd = -1,
 		.resize_fd = -1};
