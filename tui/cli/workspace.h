@@ -100,6 +100,9 @@ void workspace_cli_lines(const struct str *text, bool terminal);
 void workspace_cli_apply(const struct apply *p);
 void workspace_cli_json_apply(struct jsonw *j, const struct apply *p);
 size_t workspace_cli_passing(const struct apply *p, const char ***ret);
+/* Likely secrets: a line each, and "secrets" of a JSON object. */
+void workspace_cli_secrets(const struct apply_secret *secret, size_t n);
+void workspace_cli_json_secrets(struct jsonw *j, const struct apply_secret *secret, size_t n);
 /* ERR_REFUSED, without --secrets, where there are likely ones, or not all could be looked through; "nothing was DONE". */
 int workspace_cli_check_secrets(
 	const struct cli *c, const struct apply *p, const char *done, struct err *e);

@@ -177,16 +177,7 @@ static void json_runs(struct jsonw *j, const struct apply *p)
 /* What is likely a secret of what passes. */
 static void print_secrets(const struct apply *p)
 {
-	for (size_t i = 0; i < p->nsecret; i++) {
-		AUTO_STR struct str path = STR_INIT;
-
-		text_quote_name(&path, p->secret[i].path, strlen(p->secret[i].path));
-		if (p->secret[i].line)
-			printf("secret   %s:%u  likely %s\n", path.s, p->secret[i].line,
-				p->secret[i].what);
-		else
-			printf("secret   %s  likely %s\n", path.s, p->secret[i].what);
-	}
+	workspace_cli_secrets(p->secret, p->nsecret);
 	for (size_t i = 0; i < p->nunchecked; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
@@ -408,15 +399,7 @@ void workspace_cli_json_apply(struct jsonw *j, const struct apply *p)
 		jsonw_end(j);
 	}
 	jsonw_end(j);
-	jsonw_array(j, "secrets");
-	for (size_t i = 0; i < p->nsecret; i++) {
-		jsonw_object(j, NULL);
-		jsonw_text(j, "path", p->secret[i].path);
-		jsonw_uint(j, "line", p->secret[i].line);
-		jsonw_text(j, "what", p->secret[i].what);
-		jsonw_end(j);
-	}
-	jsonw_end(j);
+	workspace_cli_json_secrets(j, p->secret, p->nsecret);
 	jsonw_array(j, "unchecked");
 	for (size_t i = 0; i < p->nunchecked; i++) {
 		jsonw_object(j, NULL);

@@ -19,7 +19,7 @@ static void note_archived_secret(void *ctx, const char *path, unsigned line, con
 	struct archiving_cli *a = ctx;
 
 	a->secret = mem_grow(a->secret, &a->cap, a->nsecret + 1, sizeof *a->secret);
-	a->secret[a->nsecret++] = (struct archived_secret){xstrdup(path), what, line};
+	a->secret[a->nsecret++] = (struct apply_secret){xstrdup(path), what, line};
 }
 
 static int do_archive(void *ctx, struct audit_record *r, struct err *e)
@@ -50,37 +50,10 @@ int workspace_cli_archive(struct archiving_cli *a, struct err *e)
 	return record_act(&a->x->by, &r, NULL, do_archive, a, e);
 }
 
-void workspace_cli_print_secrets(const struct archiving_cli *a)
-{
-	for (size_t i = 0; i < a->nsecret; i++) {
-		AUTO_STR struct str path = STR_INIT;
-
-		text_quote_name(&path, a->secret[i].path, strlen(a->secret[i].path));
-		if (a->secret[i].line)
-			printf("secret   %s:%u  likely %s\n", path.s, a->secret[i].line,
-				a->secret[i].what);
-		else
-			printf("secret   %s  likely %s\n", path.s, a->secret[i].what);
-	}
-}
-
-void workspace_cli_json_secrets(struct jsonw *j, const struct archiving_cli *a)
-{
-	jsonw_array(j, "secrets");
-	for (size_t i = 0; i < a->nsecret; i++) {
-		jsonw_object(j, NULL);
-		jsonw_text(j, "path", a->secret[i].path);
-		jsonw_uint(j, "line", a->secret[i].line);
-		jsonw_text(j, "what", a->secret[i].what);
-		jsonw_end(j);
-	}
-	jsonw_end(j);
-}
-
 void workspace_cli_forget_secrets(struct archiving_cli *a)
 {
 	for (size_t i = 0; i < a->nsecret; i++)
-		free(a->secret[i].path);
+		free((char *)(uintptr_t)a->secret[i].path);
 	free(a->secret);
 	a->secret = NULL;
 	a->nsecret = a->cap = 0;
@@ -111,7 +84,7 @@ static int print_archiving(const struct archiving_cli *a)
 	struct jsonw j;
 
 	if (!cli_flag(x->c, "json")) {
-		workspace_cli_print_secrets(a);
+		workspace_cli_secrets(a->secret, a->nsecret);
 		printf("%s: archived, %" PRIu64 " files, %s in %s\n", x->path, a->made.files,
 			format_bytes(bytes, a->made.bytes), format_bytes(packed, a->made.packed));
 		return 0;
@@ -119,7 +92,7 @@ static int print_archiving(const struct archiving_cli *a)
 	jsonw_document(&j, "berth.workspace_archive/1");
 	jsonw_text(&j, "workspace", x->path);
 	json_archive(&j, x, &a->made);
-	workspace_cli_json_secrets(&j, a);
+	workspace_cli_json_secrets(&j, a->secret, a->nsecret);
 	return jsonw_print(&j);
 }
 

@@ -4,25 +4,17 @@
 
 #include "cli/workspace.h"
 
-struct archived_secret {
-	char *path;
-	const char *what;
-	unsigned line;
-};
-
 struct archiving_cli {
 	struct workspace_cli *x;
 	const struct settings *s;
 	enum workspace_kind kind;
 	const char *name, *as; /* as NULL: the same */
 	struct workspace_archive made;
-	struct archived_secret *secret; /* likely ones that it holds */
+	struct apply_secret *secret; /* likely ones that it holds */
 	size_t nsecret, cap;
 };
 /* The whole way of the act; what it found stays until it is forgotten. */
 int workspace_cli_archive(struct archiving_cli *a, struct err *e);
-void workspace_cli_print_secrets(const struct archiving_cli *a);
-void workspace_cli_json_secrets(struct jsonw *j, const struct archiving_cli *a);
 void workspace_cli_forget_secrets(struct archiving_cli *a);
 
 #endif

@@ -96,7 +96,7 @@ static void print_cleaned(const struct cleaned *d, bool dry)
 		printf("%s\n", dry ? "would be removed" : "removed");
 	else
 		printf("%s\n", dry ? "would be archived" : "archived");
-	workspace_cli_print_secrets(&d->archiving);
+	workspace_cli_secrets(d->archiving.secret, d->archiving.nsecret);
 }
 
 static void json_cleaned(struct jsonw *j, const struct cleaned *d)
@@ -110,7 +110,7 @@ static void json_cleaned(struct jsonw *j, const struct cleaned *d)
 	jsonw_int(j, "since_ms", d->due.since_ms);
 	jsonw_text(j, "archive", *d->as ? d->as : NULL);
 	jsonw_text(j, "error", d->err.kind ? d->err.msg : NULL);
-	workspace_cli_json_secrets(j, &d->archiving);
+	workspace_cli_json_secrets(j, d->archiving.secret, d->archiving.nsecret);
 	jsonw_end(j);
 }
 

@@ -152,16 +152,7 @@ static int tell_share(const struct sharing *s, bool shared)
 	jsonw_document(&j, "berth.workspace_share/1");
 	jsonw_text(&j, "version", s->version);
 	jsonw_bool(&j, "shared", shared);
-	if (s->plan) {
-		workspace_cli_json_apply(&j, s->plan);
-	} else {
-		jsonw_array(&j, "items");
-		jsonw_end(&j);
-		jsonw_array(&j, "secrets");
-		jsonw_end(&j);
-		jsonw_array(&j, "unchecked");
-		jsonw_end(&j);
-	}
+	workspace_cli_json_apply(&j, s->plan ? s->plan : &(struct apply){0});
 	return jsonw_print(&j);
 }
 
