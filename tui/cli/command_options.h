@@ -31,6 +31,10 @@ static const struct cli_option globals[] = {
 	{                                              \
 		0, "json", NULL, "one object per line" \
 	}
+static const struct cli_option json_options[] = {
+	JSON,
+	{0},
+};
 
 #define ALL_HOSTS                                                           \
 	{                                                                   \
@@ -63,11 +67,6 @@ static const struct cli_option inspect_options[] = {
 
 static const struct cli_option top_options[] = {
 	{0, "format", "FORMAT", "table, or text with fields such as {{.PID}} {{.Command}}"},
-	{0},
-};
-
-static const struct cli_option host_list_options[] = {
-	JSON,
 	{0},
 };
 
@@ -107,11 +106,6 @@ static const struct cli_option remove_options[] = {
 	{'v', "volumes", NULL, "also remove its anonymous volumes"},
 	{'y', "yes", NULL, "do not ask"},
 	FOREIGN,
-	{0},
-};
-
-static const struct cli_option undo_options[] = {
-	JSON,
 	{0},
 };
 
@@ -212,25 +206,10 @@ static const struct cli_option exec_options[] = {
 	{0},
 };
 
-static const struct cli_option tool_list_options[] = {
-	JSON,
-	{0},
-};
-
 static const struct cli_option tool_run_options[] = {
 	{0, "timeout", "S",
 		"kill it and all processes that it started after S seconds; at most the tool's own limit"},
 	{0, "workspace", "DIR", "workspace, for a tool whose definition names none"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option status_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_list_options[] = {
 	JSON,
 	{0},
 };
@@ -244,11 +223,6 @@ static const struct cli_option image_build_options[] = {
 	{0, "no-cache", NULL, "repeat every step"},
 	{0, "pull", NULL, "ask the registry for a newer base"},
 	{0, "max-context", "BYTES", "largest context to send (default 1G)"},
-	JSON,
-	{0},
-};
-
-static const struct cli_option image_options[] = {
 	JSON,
 	{0},
 };

@@ -91,7 +91,7 @@ static const struct cli_command image_verbs[] = {
 		.help = "print the images of the engine",
 		.about =
 			"Next to each is its name for `berth image build`; a shipped image that does not exist yet is listed without an id.",
-		.options = image_list_options, .schema = "berth.image_list/1"},
+		.options = json_options, .schema = "berth.image_list/1"},
 	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build, true),
 		.needs = NEEDS_ENGINE, .help = "build a shipped image, or a directory",
 		.about =
@@ -103,11 +103,11 @@ static const struct cli_command image_verbs[] = {
 	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull, true), .needs = NEEDS_ENGINE,
 		.help = "fetch an image from its registry",
 		.about = "Logins are those that `docker login` wrote into its configuration file.",
-		.options = image_options, .schema = "berth.image/1"},
+		.options = json_options, .schema = "berth.image/1"},
 	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import, true), .needs = NEEDS_ENGINE,
 		.help = "create an image from a tar file",
 		.about = "FILE contains a root file system, as written by `docker export`.",
-		.options = image_options, .schema = "berth.image/1"},
+		.options = json_options, .schema = "berth.image/1"},
 	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove, false), .needs = NEEDS_ENGINE,
 		.help = "remove an image", .options = image_remove_options,
 		.schema = "berth.image_remove/1"},
@@ -145,16 +145,6 @@ static const struct cli_option audit_export_options[] = {
 	{0},
 };
 
-static const struct cli_option audit_head_options[] = {
-	JSON,
-	{0},
-};
-
-static const struct cli_option net_options[] = {
-	JSON,
-	{0},
-};
-
 static const struct cli_option net_log_options[] = {
 	{'n', "last", "N", "only the newest N (default: 50, at most 512)"},
 	JSON,
@@ -188,11 +178,6 @@ static const struct cli_option port_open_options[] = {
 	{0},
 };
 
-static const struct cli_option port_list_options[] = {
-	JSON,
-	{0},
-};
-
 static const struct cli_command agent_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_agent_list), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "print the agents and why they need attention",
@@ -200,7 +185,7 @@ static const struct cli_command agent_verbs[] = {
 			"The agents of this user on the engine, and with -c FILE those of the file that are down.  "
 			"ATTENTION is the gravest reason to look at an agent, in the words of the Agents view, and "
 			"SINCE its age.",
-		.options = host_list_options, .schema = "berth.agents/1"},
+		.options = json_options, .schema = "berth.agents/1"},
 	{0},
 };
 
@@ -211,7 +196,7 @@ static const struct cli_command host_verbs[] = {
 			"The hosts in berth.yaml, with --all-contexts those of docker's contexts, and the "
 			"default engine.  All are queried at the same time; one that does not answer is "
 			"listed with the reason.",
-		.options = host_list_options, .schema = "berth.hosts/1"},
+		.options = json_options, .schema = "berth.hosts/1"},
 	{"forget", "NAME", 1, 1, CORE(cli_host_forget), .needs = NEEDS_SETTINGS,
 		.help = "close the connection to a host and remove its saved data",
 		.about =
@@ -233,13 +218,13 @@ static const struct cli_command port_verbs[] = {
 	{"list", "[AGENT]", 0, 1, CORE(cli_port_list), .help = "print the ports that are open",
 		.about =
 			"A port is lost if the process that serves it was killed or the engine restarted its container: open it again or close it.",
-		.options = port_list_options, .schema = "berth.ports/1"},
+		.options = json_options, .schema = "berth.ports/1"},
 	{0},
 };
 
 static const struct cli_command net_verbs[] = {
 	{"list", "AGENT", 1, 1, CORE(cli_net_list), .help = "print the network rules of an agent",
-		.about = "Shows the origin and the age of each rule.", .options = net_options,
+		.about = "Shows the origin and the age of each rule.", .options = json_options,
 		.schema = "berth.net_rules/1"},
 	{"allow", "AGENT RULE...", 2, 64, CORE(cli_net_decide), .needs = TAKES_TEAM,
 		.help = "let an agent reach a host", .about = NET_RULES,
@@ -260,13 +245,13 @@ static const struct cli_command net_verbs[] = {
 		.options = net_ask_options, .schema = "berth.net_ask/1"},
 	{"test", "AGENT TARGET", 2, 2, CORE(cli_net_test),
 		.help = "show which rule decides on HOST[:PORT]",
-		.about = "No name is resolved and no connection is made.", .options = net_options,
+		.about = "No name is resolved and no connection is made.", .options = json_options,
 		.schema = "berth.net_test/1"},
 	{"log", "AGENT", 1, 1, CORE(cli_net_log), .help = "print the connections of an agent",
 		.about = "Allowed and refused, the newest last.", .options = net_log_options,
 		.schema = "berth.net_log/1"},
 	{"usage", "AGENT", 1, 1, CORE(cli_net_usage),
-		.help = "print the connections and bytes of an agent", .options = net_options,
+		.help = "print the connections and bytes of an agent", .options = json_options,
 		.schema = "berth.net_usage/1"},
 	{0},
 };
@@ -321,11 +306,6 @@ static const struct cli_command networks_verbs[] = {
 	{0},
 };
 
-static const struct cli_option journal_list_options[] = {
-	JSON,
-	{0},
-};
-
 static const struct cli_option journal_cast_options[] = {
 	{'o', "out", "FILE", "write it there instead of to standard output"},
 	{0, "raw", NULL,
@@ -338,7 +318,7 @@ static const struct cli_command journal_verbs[] = {
 		.help = "print what an agent ran, oldest first",
 		.about = "The last commands (setting journal.commands), until `berth down`.  "
 			 "AGENT may be its container.  `berth journal AGENT` is the same.",
-		.options = journal_list_options, .schema = "berth.journal/1"},
+		.options = json_options, .schema = "berth.journal/1"},
 	{"cast", "AGENT [COMMAND]", 1, 2, CORE(cli_journal_cast),
 		.help = "write the commands of an agent as an asciicast recording",
 		.about =
@@ -377,13 +357,13 @@ static const struct cli_command audit_verbs[] = {
 		.options = audit_export_options, .schema = "berth.decision/1"},
 	{"head", "", 0, 0, CORE(cli_audit_head),
 		.help = "print the hash of the newest record, to be saved elsewhere",
-		.options = audit_head_options, .schema = "berth.audit_head/1"},
+		.options = json_options, .schema = "berth.audit_head/1"},
 	{0},
 };
 
 static const struct cli_command tool_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_tool_list), .needs = TAKES_TEAM,
-		.help = "print the tools of the team file", .options = tool_list_options,
+		.help = "print the tools of the team file", .options = json_options,
 		.schema = "berth.tool_list/1"},
 	{"run", "TOOL [-- ARG...]", 1, 1, CORE(cli_tool_run), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.takes_words = CLI_WORDS_TAKEN, .help = "run a tool in a container of its own",
@@ -407,7 +387,7 @@ static const struct cli_command engine_verbs[] = {
 		.about = "Images and containers are not deleted."},
 	{"status", "", 0, 0, CORE(cli_engine_status), .needs = NEEDS_ENGINE,
 		.help = "show whether the private engine is running",
-		.about = "Exits with 0 when it answers, else with 1.", .options = status_options,
+		.about = "Exits with 0 when it answers, else with 1.", .options = json_options,
 		.schema = "berth.engine/1"},
 	{0},
 };
@@ -555,7 +535,7 @@ static const struct cli_command commands[] = {
 			"it had when berth removed it (rm, the console, clean), and is started if it was "
 			"running.  Changes in its own file system and its removed anonymous volumes are "
 			"lost.  Agents are recreated by `berth up`.",
-		.options = undo_options, .schema = "berth.undo/1"},
+		.options = json_options, .schema = "berth.undo/1"},
 	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE | ANY_STATE | PRINTS_USE,
 		.help = "check the system and show how to fix problems",
 		.about = "Exits with 1 if a requirement of berth is missing.",

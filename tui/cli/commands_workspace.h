@@ -8,11 +8,6 @@ static const struct cli_option workspace_create_options[] = {
 	{0},
 };
 
-static const struct cli_option workspace_options[] = {
-	JSON,
-	{0},
-};
-
 static const struct cli_option workspace_checkpoint_options[] = {
 	{0, "auto", "N", "name it auto-TIME and keep the newest N of them"},
 	JSON,
@@ -129,7 +124,7 @@ static const struct cli_command workspace_verbs[] = {
 			"commands here mount it again.",
 		.options = workspace_create_options},
 	{"list", "", 0, 0, WORKSPACE(cli_workspace_list), .help = "print the workspaces",
-		.options = workspace_options, .schema = "berth.workspace_list/1"},
+		.options = json_options, .schema = "berth.workspace_list/1"},
 	{"mark", "TASK... open|done|failed", 2, 1000, WORKSPACE(cli_workspace_mark),
 		.help = "record how tasks ended, or reopen them",
 		.about =
@@ -144,7 +139,7 @@ static const struct cli_command workspace_verbs[] = {
 			"links that lead out; none is a proof that there are none.  An agent gets it by workspace: task:ID or "
 			"project:NAME in its team file, from `berth up` to `berth down`; a task belongs to "
 			"one agent at a time.",
-		.options = workspace_options, .schema = "berth.workspace/1"},
+		.options = json_options, .schema = "berth.workspace/1"},
 	{"debug", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_debug), .needs = NEEDS_SETTINGS,
 		.help = "print a snapshot of a workspace for a bug report",
 		.about =
@@ -165,7 +160,7 @@ static const struct cli_command workspace_verbs[] = {
 			"They are named after it, with a number; each has a copy of its contents and its "
 			"own context.json.  A checkpoint of that state is kept in WORKSPACE; diff, "
 			"apply and overlap know what each fork began with even after that is dropped.",
-		.options = workspace_options, .schema = "berth.workspace_fork/1"},
+		.options = json_options, .schema = "berth.workspace_fork/1"},
 	{"checkpoint", "WORKSPACE [NAME]", 1, 2, WORKSPACE(cli_workspace_checkpoint),
 		.needs = NEEDS_SETTINGS, .help = "save the contents of a workspace",
 		.about =
@@ -180,7 +175,7 @@ static const struct cli_command workspace_verbs[] = {
 		.options = workspace_checkpoint_options, .schema = "berth.checkpoint/1"},
 	{"checkpoints", "WORKSPACE", 1, 1, WORKSPACE(cli_workspace_checkpoints),
 		.help = "print the checkpoints of a workspace, oldest first",
-		.options = workspace_options, .schema = "berth.checkpoints/1"},
+		.options = json_options, .schema = "berth.checkpoints/1"},
 	{"diff", "A B [PATH...]", 2, 64, ARCHIVE(cli_workspace_diff),
 		.help = "print what differs between two workspaces, checkpoints or archives",
 		.about =
@@ -198,7 +193,7 @@ static const struct cli_command workspace_verbs[] = {
 			"They are forks of one `workspace fork`, archived (archives/WORKSPACE) or not, or "
 			"the workspace that was forked.  Prints a line for each entry that two or more of "
 			"them changed, with the change of each, and whether the results are equal.",
-		.options = workspace_options, .schema = "berth.workspace_overlap/1"},
+		.options = json_options, .schema = "berth.workspace_overlap/1"},
 	{"apply", "FROM PATH...", 2, 256, WORKSPACE(cli_workspace_apply), .former = "take",
 		.help = "apply files of an agent's workspace to a project",
 		.about =
@@ -313,7 +308,7 @@ static const struct cli_command workspace_verbs[] = {
 			"and listed.  The task is open again.",
 		.options = workspace_unarchive_options, .schema = "berth.workspace_unarchive/1"},
 	{"archives", "", 0, 0, ARCHIVE(cli_workspace_archives), .help = "print the archives",
-		.options = workspace_options, .schema = "berth.workspace_archives/1"},
+		.options = json_options, .schema = "berth.workspace_archives/1"},
 	{"clean", "[WORKSPACE...]", 0, 1000, ARCHIVE(cli_workspace_clean), .needs = NEEDS_SETTINGS,
 		.help = "remove workspaces and archives, or archive and remove those that are due",
 		.about =
