@@ -46,9 +46,9 @@ void *call_new_bare(struct engine *en, const struct call_ops *ops, size_t size);
 /* Send the next request.  `target` without the version; timeout 0: the default of the lane. */
 void call_send(struct engine_call *c, const char *method, const char *target, const char *body,
 	enum http_lane lane, int timeout_ms);
-/* To before + the call's subject, escaped + after; no body. */
-void call_send_to(struct engine_call *c, const char *method, const char *before, const char *after,
-	enum http_lane lane, int timeout_ms);
+/* To /containers/ + the call's subject, escaped + after; no body. */
+void call_send_to(struct engine_call *c, const char *method, const char *after, enum http_lane lane,
+	int timeout_ms);
 /* As above with all of http's choices; head, data, done and ctx are set here. */
 void call_send_request(struct engine_call *c, struct http_request *rq);
 

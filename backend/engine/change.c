@@ -7,18 +7,18 @@
 #include "engine/call.h"
 
 static const struct {
-	const char *what, *method, *path, *query;
+	const char *what, *method, *path;
 	int ms;         /* how long the engine may take, without the grace */
 	bool grace;     /* takes ?t= */
 	int grace_else; /* seconds of grace to reckon with where none is given */
 } acts[ACT_COUNT] = {
-	[ACT_START] = {"start %s", "POST", "/start", "", 60000, false, 0},
-	[ACT_STOP] = {"stop %s", "POST", "/stop", "", 30000, true, 90},
-	[ACT_RESTART] = {"restart %s", "POST", "/restart", "", 60000, true, 90},
-	[ACT_PAUSE] = {"pause %s", "POST", "/pause", "", 30000, false, 0},
-	[ACT_UNPAUSE] = {"unpause %s", "POST", "/unpause", "", 30000, false, 0},
-	[ACT_KILL] = {"kill %s", "POST", "/kill", "", 30000, false, 0},
-	[ACT_REMOVE] = {"remove %s", "DELETE", "", "", 120000, false, 0},
+	[ACT_START] = {"start %s", "POST", "/start", 60000, false, 0},
+	[ACT_STOP] = {"stop %s", "POST", "/stop", 30000, true, 90},
+	[ACT_RESTART] = {"restart %s", "POST", "/restart", 60000, true, 90},
+	[ACT_PAUSE] = {"pause %s", "POST", "/pause", 30000, false, 0},
+	[ACT_UNPAUSE] = {"unpause %s", "POST", "/unpause", 30000, false, 0},
+	[ACT_KILL] = {"kill %s", "POST", "/kill", 30000, false, 0},
+	[ACT_REMOVE] = {"remove %s", "DELETE", "", 120000, false, 0},
 };
 
 struct act_call {
@@ -46,12 +46,11 @@ static void act_start(struct engine_call *c)
 	int grace = 0;
 
 	if (is_killed_first(c)) {
-		call_send_to(c, "POST", "/containers/", "/kill?signal=SIGKILL", HTTP_LANE_SLOW,
-			acts[ACT_KILL].ms);
+		call_send_to(c, "POST", "/kill?signal=SIGKILL", HTTP_LANE_SLOW, acts[ACT_KILL].ms);
 		return;
 	}
 	snprintf(number, sizeof number, "%d", a->number);
-	str_addf(&after, "%s%s", acts[a->act].path, acts[a->act].query);
+	str_adds(&after, acts[a->act].path);
 	if (acts[a->act].grace) {
 		grace = a->number >= 0 ? a->number : a->own_grace;
 		if (a->number >= 0)
@@ -64,8 +63,8 @@ static void act_start(struct engine_call *c)
 		str_addf(&after, "?force=%d&v=%d", a->force, a->volumes);
 	if (grace > 3600)
 		grace = 3600;
-	call_send_to(c, acts[a->act].method, "/containers/", after.s, HTTP_LANE_SLOW,
-		acts[a->act].ms + grace * 1000);
+	call_send_to(
+		c, acts[a->act].method, after.s, HTTP_LANE_SLOW, acts[a->act].ms + grace * 1000);
 }
 
 static void act_reply(struct engine_call *c, const struct http_reply *r)

@@ -324,12 +324,12 @@ void call_send(struct engine_call *c, const char *method, const char *target, co
 	call_send_request(c, &rq);
 }
 
-void call_send_to(struct engine_call *c, const char *method, const char *before, const char *after,
-	enum http_lane lane, int timeout_ms)
+void call_send_to(struct engine_call *c, const char *method, const char *after, enum http_lane lane,
+	int timeout_ms)
 {
 	AUTO_STR struct str target = STR_INIT;
 
-	str_adds(&target, before);
+	str_adds(&target, "/containers/");
 	url_escape(&target, c->subject);
 	str_adds(&target, after);
 	call_send(c, method, target.s, NULL, lane, timeout_ms);

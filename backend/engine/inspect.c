@@ -262,7 +262,7 @@ struct inspect {
 
 static void start_inspect(struct engine_call *c)
 {
-	call_send_to(c, "GET", "/containers/", "/json", HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", "/json", HTTP_LANE_SHORT, 0);
 }
 
 static void take_inspect(struct engine_call *c, const struct http_reply *r)

@@ -46,7 +46,7 @@ static void logs_start(struct engine_call *c)
 		str_addf(&after, "&tail=%d", l->span.tail);
 	add_moment(&after, "since", l->span.since_ns);
 	add_moment(&after, "until", l->span.until_ns);
-	call_send_to(c, "GET", "/containers/", after.s, HTTP_LANE_STREAM, 0);
+	call_send_to(c, "GET", after.s, HTTP_LANE_STREAM, 0);
 }
 
 static void batch_line(void *ctx, const struct log_line *line)

@@ -94,7 +94,7 @@ struct stats {
 
 static void start_stats(struct engine_call *c)
 {
-	call_send_to(c, "GET", "/containers/", c->en->product->stats, HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", c->en->product->stats, HTTP_LANE_SHORT, 0);
 }
 
 static void stats_reply(struct engine_call *c, const struct http_reply *r)

@@ -121,7 +121,7 @@ struct top {
 
 static void top_start(struct engine_call *c)
 {
-	call_send_to(c, "GET", "/containers/", c->en->product->top, HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", c->en->product->top, HTTP_LANE_SHORT, 0);
 }
 
 /* A ps that does not know -eo (busybox on the engine's host): take what it prints by itself. */
@@ -129,7 +129,7 @@ static bool top_refused(struct engine_call *c, const struct http_reply *r)
 {
 	if (c->step++ > 0 || !c->en->product->top_fallback || r->status < 500)
 		return false;
-	call_send_to(c, "GET", "/containers/", c->en->product->top_fallback, HTTP_LANE_SHORT, 0);
+	call_send_to(c, "GET", c->en->product->top_fallback, HTTP_LANE_SHORT, 0);
 	return true;
 }
 

@@ -58,7 +58,7 @@ struct away {
 	int events, pidfd; /* an epoll instance; the command's main process */
 	char mark[33];
 	bool again; /* its container was started anew under it */
-	bool local, ready, started, not_started, gone, over, input_held, input_over, no_shell;
+	bool local, ready, started, not_started, gone, over, input_held, input_over;
 	bool deaf[3];            /* nobody takes this stream's output any more */
 	bool local_end;          /* its main process's end is seen by the pidfd */
 	struct tree_group group; /* for this command alone, where that can be */

@@ -252,8 +252,7 @@ static void posture_facts(struct pen *p, const struct detail *d)
 	pen_skip(p, 1);
 }
 
-static void value_facts(
-	struct pen *p, const char *name, const struct key_value *kv, size_t n, const char *none)
+static void value_facts(struct pen *p, const char *name, const struct key_value *kv, size_t n)
 {
 	int w = 0;
 
@@ -267,7 +266,7 @@ static void value_facts(
 	for (size_t i = 0; i < n; i++)
 		pen_fact(p, kv[i].key, kv[i].secret ? STYLE(DIM) : STYLE(TEXT), kv[i].value);
 	if (!n)
-		pen_line(p, STYLE(DIM), none);
+		pen_line(p, STYLE(DIM), "none");
 }
 
 /* Those that are set, one a line; those that are not, together. */
@@ -462,8 +461,8 @@ static void draw_config(
 	pen_text(p, STYLE(TEXT), 0, k->id);
 	if (not_here(p, d))
 		return;
-	value_facts(p, "Config", d->config, d->nconfig, "none");
-	value_facts(p, "Labels", d->labels, d->nlabels, "none");
+	value_facts(p, "Config", d->config, d->nconfig);
+	value_facts(p, "Labels", d->labels, d->nlabels);
 }
 
 static void draw_environment(
@@ -473,7 +472,7 @@ static void draw_environment(
 	(void)m;
 	if (not_here(p, d))
 		return;
-	value_facts(p, "Env", d->env, d->nenv, "none");
+	value_facts(p, "Env", d->env, d->nenv);
 	for (size_t i = 0; i < d->nenv; i++)
 		if (d->env[i].secret) {
 			pen_line(p, STYLE(DIM), "Values whose names look secret are masked.");

@@ -75,8 +75,6 @@ static void evict_line(struct logbuf *b)
 	b->live[l->at >> 16]--;
 	b->first = b->first + 1 < b->max_lines ? b->first + 1 : 0;
 	b->count--;
-	if (!(l->flags & LOG_GAP))
-		b->evicted++;
 }
 
 /* Room for `n` bytes at the end of the current chunk, or in one that is free or becomes so. */

@@ -54,8 +54,7 @@ struct logbuf {
 	size_t nchunks, current;
 	int64_t *last_ns; /* per source */
 	uint64_t serial;
-	uint64_t evicted; /* lines given up for newer ones */
-	uint64_t lost;    /* lines that never reached us */
+	uint64_t lost; /* lines that never reached us */
 	struct logbuf_line *scratch;
 	size_t scratch_cap;
 };
