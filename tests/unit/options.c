@@ -150,6 +150,8 @@ static void test_sentences(void **state)
 	expect_sentence("exec -- ls", "`berth exec` needs AGENT -- CMD ARG....");
 	expect_sentence("tool run lint a.c",
 		"`berth tool run` needs -- before \"a.c\": berth tool run lint -- a.c");
+	expect_sentence(
+		"complete x y", "`berth complete` needs -- before \"x\": berth complete -- x y");
 	expect_sentence("completion csh", "unknown operand \"csh\"; did you mean \"zsh\"?");
 	expect_sentence("-Z", "unknown option \"-Z\": see `berth --help`.");
 	expect_sentence("ps -aZ", "unknown option \"-Z\": see `berth ps --help`.");

@@ -184,14 +184,16 @@ static bool take_default(struct cli *c, const char *word)
 /* With the line as it should have been, as far as there is room. */
 static int refuse_no_dashes(const struct cli *c, int argc, char **argv, struct err *e)
 {
-	char path[SHOWN], first[SHOWN], line[2 * SHOWN] = "", shown[SHOWN], rest[SHOWN];
+	char path[SHOWN], first[SHOWN] = "", line[2 * SHOWN] = "", shown[SHOWN], rest[SHOWN];
 
 	cli_path(c, path, sizeof path);
 	for (int i = 0; i < argc && strlen(line) < SHOWN; i++)
 		snprintf(line + strlen(line), sizeof line - strlen(line), " %.40s", argv[i]);
-	return err_set(e, ERR_USAGE, "`berth %s` needs -- before \"%s\": berth %s %s --%s", path,
-		text_clean(shown, sizeof shown, argv[0]), path,
-		text_clean(first, sizeof first, c->argv[0]), text_clean(rest, sizeof rest, line));
+	if (c->argc)
+		text_clean(first, sizeof first, c->argv[0]);
+	return err_set(e, ERR_USAGE, "`berth %s` needs -- before \"%s\": berth %s%s%s --%s", path,
+		text_clean(shown, sizeof shown, argv[0]), path, *first ? " " : "", first,
+		text_clean(rest, sizeof rest, line));
 }
 
 static int check_operands(struct cli *c, struct err *e)
