@@ -160,6 +160,14 @@ static void note_error(struct files_scan *s, const struct walk_dir *d)
 	path_error(&s->errors[s->nerrors++], d->error, "read the directory", s->cursor.path.s);
 }
 
+/* What was not looked at, for the walk had ended by then or the directory is gone, may be what does not fit. */
+static bool is_found(const struct files_scan *s, const struct walk_entry *entry)
+{
+	return entry->wanted &&
+		(entry->meta ||
+			!(filter_wants_meta(&s->o.filter) || (s->o.meta && s->totals.clipped)));
+}
+
 bool files_scan_next(struct files_scan *s, struct files_entry *out)
 {
 	struct walk_dir *d;
@@ -170,7 +178,7 @@ bool files_scan_next(struct files_scan *s, struct files_entry *out)
 
 		if (entry->dir && entry->dir->error)
 			note_error(s, entry->dir);
-		if (entry->wanted) {
+		if (is_found(s, entry)) {
 			fill_entry(s, d, entry, out);
 			s->left--;
 			return true;

@@ -191,6 +191,39 @@ static void test_max_entries(void **state)
 	expect_most("*.none", 1, 0, false);
 }
 
+/* A directory that is looked at in pieces: of those that the end of the walk left out nothing is handed out. */
+static void test_max_entries_of_pieces(void **state)
+{
+	enum { FILES = 3000, LARGE = 30 };
+	struct files_root *r;
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof name, "pieces/%d", i);
+		tree_text(name, i % (FILES / LARGE) ? "" : "large");
+	}
+	r = files_root_open(f, tree_path("pieces"), NULL);
+	for (int most = 1; most < 2 * LARGE; most++) {
+		const struct files_scan_options o = {.filter = {.min_size = most % 2},
+			.meta = true,
+			.max_entries = (uint64_t)most / 2 + 1};
+		struct files_entry entry;
+		struct files_scan *s;
+		size_t n = 0;
+
+		assert_int_equal(files_scan(f, r, "", &o, &s, NULL), 0);
+		while (files_scan_next(s, &entry)) {
+			assert_true(entry.meta);
+			assert_true(entry.size >= o.filter.min_size);
+			n++;
+		}
+		assert_int_equal(n, o.max_entries);
+		files_scan_free(s);
+	}
+	files_root_close(r);
+}
+
 static void test_errors(void **state)
 {
 	struct err e = ERR_INIT;
@@ -589,6 +622,7 @@ int main(void)
 		cmocka_unit_test(test_against_nftw),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_max_entries),
+		cmocka_unit_test(test_max_entries_of_pieces),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_scan_cancel),
