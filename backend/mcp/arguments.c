@@ -253,6 +253,13 @@ int call_check(const struct tool *t, const struct json *args, struct err *e)
 
 /* -- for tools ------------------------------------------------------------------------------------- */
 
+const struct json *call_value(const struct call *c, const char *name)
+{
+	const struct json *j = json_member(c->args, name);
+
+	return json_is(j, JSON_NULL) ? NULL : j;
+}
+
 const char *call_text(const struct call *c, const char *name)
 {
 	const struct json *j = json_member(c->args, name);

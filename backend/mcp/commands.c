@@ -244,8 +244,8 @@ static int check_length(const struct json *argv, const struct json *env, const c
 static int fill_request(struct call *call, struct arena *mem, struct run_request *r, struct err *e)
 {
 	const struct mcp_options *o = call_options(call);
-	const struct json *argv = json_member(call->args, "argv");
-	const struct json *env = json_member(call->args, "env");
+	const struct json *argv = call_value(call, "argv");
+	const struct json *env = call_value(call, "env");
 	const char *command = call_text(call, "command"), *dir = call_text(call, "work_dir");
 	int64_t timeout = call_number(call, "timeout", 0), limit = o->agent->limits.timeout_s;
 	const char **words;
@@ -410,7 +410,7 @@ static bool put_streams(struct call *call, const struct command *c)
 
 int tool_execute(struct call *call, struct err *e)
 {
-	const struct json *input = json_member(call->args, "stdin");
+	const struct json *input = call_value(call, "stdin");
 	struct command_table *t = call->server->commands;
 	struct run_request r;
 	struct command *c;

@@ -120,7 +120,8 @@ struct call {
 	const char *note; /* a sentence in a block of its own behind the text; NULL: none */
 };
 
-/* Arguments; what is not given is NULL, false or `otherwise`. */
+/* Arguments; what is not given, or is null, is NULL, false or `otherwise`. */
+const struct json *call_value(const struct call *c, const char *name);
 const char *call_text(const struct call *c, const char *name);
 bool call_flag(const struct call *c, const char *name);
 int64_t call_number(const struct call *c, const char *name, int64_t otherwise);

@@ -57,6 +57,7 @@ def _():
         got = c.call("execute_command", command="echo out; echo err >&2; pwd; exit 3")
         assert got["stdout"] == f"out\n{WS}\n" and got["stderr"] == "err\n", got
         assert got["exit_code"] == 3 and got["ended"] == "exit" and not got["success"], got
+        assert c.call("execute_command", command="cat", argv=None, stdin=None)["stdout"] == ""
         got = c.call("execute_command", argv=["sh", "-c", 'echo "$A$0"; cat', "x y"], env={"A": "b"}, stdin="in")
         assert got["stdout"] == "bx y\nin" and got["success"], got
         told = subprocess.run([BERTH, "audit", "list", "--json", "--act", "container.exec"], capture_output=True, text=True, check=True).stdout

@@ -291,6 +291,9 @@ def _():
         assert c.call("read_text_file", path="a.txt", head=None, tail=None, first_line=None) == "hello\nworld\n"
         assert c.call("search_files", path=".", pattern="a.txt", excludePatterns=None) == f"{WS}/a.txt"
         assert not c.call("transform_files", path="a.txt", pattern="hello", replacement="x", regex=None, glob=None, dry_run=None)["applied"]
+        # It gets as far as the container, of which there is none.
+        assert "`berth up`" in c.fails("execute_command", command="ls", argv=None, env=None, stdin=None, timeout=None, work_dir=None)
+        assert "`berth up`" in c.fails("execute_command", command=None, argv=["ls"])
         got = c.ask("tools/call", name="list_allowed_directories", arguments=None)
         assert "isError" not in got["result"], got
         assert "must be a string" in c.fails("read_text_file", path=None)
