@@ -539,17 +539,15 @@ static int to_dir(struct copying *x, const struct walk_dir *d, const char *path,
 	if (path_may_change(x->to_root, parent, leaf, path, NULL) < 0)
 		return -1;
 	*made = mkdirat(parent, leaf, 0700) == 0;
-	if (*made) {
-		if (!d->parent)
-			x->totals.made = true;
-	} else if (errno != EEXIST || !(x->o->resume || x->o->overwrite)) {
+	if (!*made && (errno != EEXIST || !(x->o->resume || x->o->overwrite)))
 		return -1;
-	}
 	fd = openat(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0 && *made && x->o->keep_owner && !is_new_dir(fd)) {
 		errno = ESTALE;
 		return -1;
 	}
+	if (fd >= 0 && *made && !d->parent)
+		x->totals.made = true;
 	return steal_fd(&fd);
 }
 
@@ -634,6 +632,9 @@ static void finish_dirs(struct copying *x)
 		AUTO_CLOSE int fd = path_open_strict(x->to_root, d->path, O_RDONLY | O_DIRECTORY);
 
 		if (fd < 0 || finish_dir(x, fd, d) < 0) {
+			/* At the top: what has its place now is another's. */
+			if (i == 0 && (fd < 0 || errno == ESTALE))
+				x->totals.made = false;
 			if (x->totals.errors++ == 0)
 				path_error(&x->totals.first, errno, "set the mode and time of",
 					d->path);

@@ -834,6 +834,7 @@ static void test_copy_owner_swapped(void **state)
 		{"given", "swapped4", "root/tree", "root/swapped4/sub", "root/swapped4/sub"},
 	};
 	const struct files_copy_options o = {.keep_owner = true};
+	struct files_tree_totals t;
 	char clear[2 * PATH_MAX];
 
 	(void)state;
@@ -859,6 +860,19 @@ static void test_copy_owner_swapped(void **state)
 			fail_msg("%s was given away", cases[i].lies);
 		assert_false(S_ISLNK(st.st_mode));
 		snprintf(clear, sizeof clear, "cd %s && rm -rf away file tree", tree_path("root"));
+		assert_int_equal(system(clear), 0);
+	}
+	/* Nor is it taken for the half of a move that failed, which is removed. */
+	for (int late = 0; late < 2; late++) {
+		const char *to = late ? "swapped6" : "swapped5";
+
+		tree_text("root/tree/file", "root's");
+		swapping.at = late ? "root/swapped6" : NULL;
+		swapping.with = "root/tree";
+		assert_int_equal(files_move_between(f, root, "given", root, to, &o, &t, NULL), -1);
+		assert_null(swapping.with);
+		assert_true(tree_has(late ? "root/swapped6/file" : "root/swapped5/file", "root's"));
+		snprintf(clear, sizeof clear, "rm -rf %s", tree_path("root/away"));
 		assert_int_equal(system(clear), 0);
 	}
 	swapping.at = NULL;
