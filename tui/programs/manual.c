@@ -475,8 +475,10 @@ static void print_tail(void)
 	print_section("REGULAR EXPRESSIONS");
 	print_text_line(
 		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
-		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is bounded in its "
-		"steps; a filter takes what reaches the bound as no match, a list refuses the command.");
+		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is limited in its "
+		"steps.  Where the limit is reached, logs and the audit log show the line, a condition of an alert "
+		"holds, `files search` reports that the line was not searched, other filters leave the row out, and "
+		"a list refuses the command.");
 	print_files();
 	print_environment();
 	print_section("EXIT STATUS");
