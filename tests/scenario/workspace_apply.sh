@@ -124,6 +124,24 @@ check 'all of it' says 0 '*dropped  files/.GIT/config*git*dropped  files/etc*lin
 check 'only files pass' test -z "$(find out ! -type f ! -type d)"
 check 'nothing of git' test -z "$(find out -iname .git)"
 rm -r out/files
+# A language in which I is no capital of i, as in Turkish.  (glibc never frees what it notes of LOCPATH.)
+python3 - <<'PY'
+letters = [(chr(c), chr(c + 32)) for c in range(65, 91)]
+with open("charmap", "w") as f:
+    f.write("<code_set_name> UTF-8\n<mb_cur_min> 1\n<mb_cur_max> 6\n<comment_char> %\n<escape_char> /\nCHARMAP\n")
+    f.writelines(f"<U{c:04X}> /x{c:02x} X\n" for c in range(128))
+    f.write("END CHARMAP\n")
+with open("language", "w") as f:
+    f.write("comment_char %\nescape_char /\nLC_CTYPE\n")
+    for name, pairs in (("upper", [a for a, _ in letters]), ("lower", [b for _, b in letters])):
+        f.write(f"{name} {';'.join(f'<U{ord(c):04X}>' for c in pairs)}\n")
+    for name, pairs in (("tolower", letters), ("toupper", [(b, a) for a, b in letters])):
+        f.write(f"{name} {';'.join(f'(<U{ord(a):04X}>,<U{ord(b):04X}>)' for a, b in pairs if a not in 'Ii')}\n")
+    f.write("END LC_CTYPE\n")
+PY
+mkdir locales && localedef -c --no-archive -i ./language -f ./charmap "$PWD/locales/xx_XX.UTF-8" 2>localedef.err
+check 'not in another language either' says 0 '*dropped  files/.GIT/config*git*' \
+	env LOCPATH="$PWD/locales" LC_ALL=xx_XX.UTF-8 ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" "$BERTH" workspace apply --dry-run job files --into "$PWD/out"
 check 'secrets are told with their line' says 0 '*secret   files/conf:1  likely*secret   files/conf:3  likely a token of GitHub*' \
 	"$BERTH" workspace apply --dry-run job files/conf --into "$PWD/out"
 check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/conf *1 applied*' \

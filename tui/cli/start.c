@@ -1,7 +1,9 @@
 /* start.c - main of berth's programs: finds the command, checks its requirements and runs it. */
+#include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <berth/mem.h>
 #include <berth/runtime.h>
@@ -52,19 +54,23 @@ static int run_command(const struct cli *c, struct err *e)
 	return rc;
 }
 
-/* The terminal's characters; numbers and messages stay as in C.  Before there are threads.  A locale that is
- * named but not installed still says UTF-8. */
-static void set_locale(void)
+/* Whether the terminal's characters are UTF-8; a locale that is named but not installed still says so. */
+static bool wants_utf8(void)
 {
 	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
 	const char *v = NULL;
 
 	if (setlocale(LC_CTYPE, ""))
-		return;
+		return !strcasecmp(nl_langinfo(CODESET), "UTF-8");
 	for (size_t i = 0; i < COUNT(names) && !(v && *v); i++)
 		v = getenv(names[i]);
-	if (v && (strcasestr(v, "utf-8") || strcasestr(v, "utf8")))
-		setlocale(LC_CTYPE, "C.UTF-8");
+	return v && (strcasestr(v, "utf-8") || strcasestr(v, "utf8"));
+}
+
+/* Nothing else is the language's: to a Turkish one .GIT is not .git.  Before there are threads. */
+static void set_locale(void)
+{
+	setlocale(LC_CTYPE, wants_utf8() ? "C.UTF-8" : "C");
 }
 
 int cli_main(const struct cli_command *root, int argc, char **argv)
