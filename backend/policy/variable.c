@@ -2,6 +2,7 @@
 #include "policy/parser.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <berth/arena.h>
 #include <berth/mem.h>
@@ -71,12 +72,15 @@ bool shell_variable_changes(const char *name, size_t n)
 		"PYTHONPATH", "PYTHONHOME", "PYTHONBREAKPOINT", "PERL5OPT", "PERL5LIB", "PERL5DB",
 		"RUBYOPT", "RUBYLIB", "NODE_OPTIONS", "NODE_PATH", "LUA_INIT", "R_PROFILE_USER",
 		"JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "DOTNET_STARTUP_HOOKS",
-		"MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "RUSTC_WRAPPER", "LESSOPEN", NULL};
-	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", "npm_config_", NULL};
+		"MAKEFLAGS", "GNUMAKEFLAGS", "GOFLAGS", "RUSTC_WRAPPER", "LESSOPEN", "EDITOR",
+		"VISUAL", "PAGER", "MANPAGER", "BROWSER", "SSH_ASKPASS", NULL};
+	static const char *const begins[] = {"LD_", "BASH_FUNC_", "GIT_", NULL};
+	static const char npm[] = "npm_config_"; /* to npm small letters are capitals */
 	static const char *const harmless[] = {
 		"GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_TERMINAL_PROMPT", NULL};
 
 	return shell_variable_runs(name, n) || has_name(names, name, n) ||
+		(n >= sizeof npm - 1 && !strncasecmp(name, npm, sizeof npm - 1)) ||
 		(has_beginning(begins, name, n) && !has_beginning(harmless, name, n));
 }
 

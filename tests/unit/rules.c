@@ -448,7 +448,8 @@ static void test_environment(void **state)
 {
 	static const char *const bad[] = {"PATH=/w/bin", "LD_PRELOAD=/w/x.so", "LD_LIBRARY_PATH=/w",
 		"BASH_ENV=/w/x", "ENV=/w/x", "BASH_FUNC_ls%%=() { id; }", "PYTHONPATH=/w", "PATH",
-		"MAKEFLAGS=--eval=x", "npm_config_script_shell=x", "GIT_SSH_COMMAND=x"};
+		"MAKEFLAGS=--eval=x", "npm_config_script_shell=x", "NPM_CONFIG_SCRIPT_SHELL=x",
+		"GIT_SSH_COMMAND=x", "EDITOR=x", "PAGER=x"};
 	static const char *const good[] = {"A=1", "PATHS=x", "HOME=/w", "LDFLAGS=-s", "LANG=C",
 		"GIT_AUTHOR_NAME=a", "GIT_TERMINAL_PROMPT=0"};
 	static const char *const allow[] = {"ls"}, *const block[] = {"rm .*"};
@@ -482,9 +483,9 @@ static void test_environment_in_words(void **state)
 	static const char *const changes[] = {"env PATH=/w/bin ls", "env LD_LIBRARY_PATH=/w ls",
 		"env A=1 GIT_PAGER=x ls", "nice env ENV=/w/x ls"};
 	static const char *const script[] = {"PATH=/w/bin ls", "PATH=/w/bin; ls", "A=1 PATH=/w ls",
-		"LD_LIBRARY_PATH=/w ls", "PYTHONPATH=/w ls", "GIT_PAGER=x ls", "ENV=/w/x ls",
-		"for PATH in /w/bin; do ls; done", "env PATH=/w/bin ls", "N=PATH; env $N=/w ls",
-		": ${PATH:=/w}; ls"};
+		"LD_LIBRARY_PATH=/w ls", "PYTHONPATH=/w ls", "GIT_PAGER=x ls", "EDITOR=x ls",
+		"Npm_config_shell=x ls", "ENV=/w/x ls", "for PATH in /w/bin; do ls; done",
+		"env PATH=/w/bin ls", "N=PATH; env $N=/w ls", ": ${PATH:=/w}; ls"};
 	static const char *const fine[] = {"env A=1 ls", "env -i HOME=/w ls", "env LC_ALL=C ls -E",
 		"strace -E A=1 ls", "fakeroot ls -l", "A=1 ls", "while IFS= ls; do ls; done"};
 	static const char *const allow[] = {"ls( .*)?", ":( .*)?"}, *const block[] = {"rm .*"};
