@@ -1,7 +1,6 @@
 /* apply.c - applies files of a workspace to a project: planned file by file, written as one batch. */
 #include <berth/apply.h>
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,25 +88,42 @@ static bool is_ignored_there(uint32_t cp)
 		(cp >= 0x206A && cp <= 0x206F) || cp == 0xFEFF;
 }
 
+uint32_t apply_next_letter(const char **at, const char *end)
+{
+	const char *s = *at;
+	uint32_t cp = 0;
+
+	while (!cp && s != end && *s) {
+		size_t tail = strspn(s, ". ");
+
+		/* FAT and NTFS take dots and blanks at the end away; behind a colon NTFS has a stream of the file. */
+		if (s[tail] == ':')
+			tail += strcspn(s + tail, "/");
+		if (tail && (!s[tail] || s[tail] == '/')) {
+			s += tail;
+			continue;
+		}
+		s += utf8_next(s, strnlen(s, 4), &cp);
+		if (is_ignored_there(cp))
+			cp = 0;
+	}
+	*at = s;
+	/* Of others than ASCII's letters these two have their small ones there. */
+	return cp >= 'A' && cp <= 'Z' ? cp + 'a' - 'A'
+		: cp == 0x17F         ? 's'
+		: cp == 0x212A        ? 'k'
+				      : cp;
+}
+
 bool apply_is_named(const char *part, const char *name)
 {
-	size_t n = strcspn(part, "/"), i = 0, step;
-	uint32_t cp;
+	uint32_t a, b;
 
-	for (; i < n; i += step) {
-		step = utf8_next(part + i, n - i, &cp);
-		if (is_ignored_there(cp))
-			continue;
-		if (!*name || step > 1 ||
-			tolower((unsigned char)part[i]) != tolower((unsigned char)*name))
-			break;
-		name++;
-	}
-	if (*name)
-		return false;
-	/* FAT and NTFS take dots and blanks at the end away; behind a colon NTFS has a stream of the file. */
-	i += strspn(part + i, ". ");
-	return i >= n || part[i] == ':';
+	do {
+		a = apply_next_letter(&part, NULL);
+		b = apply_next_letter(&name, NULL);
+	} while (a == b && b);
+	return !b && (!a || a == '/');
 }
 
 /* Or the short name that NTFS and FAT give it. */

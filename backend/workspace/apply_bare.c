@@ -105,12 +105,42 @@ static void note_parts(struct apply_bare *b, const struct apply *t)
 		}
 }
 
+static int order_alike(const void *a, const void *b)
+{
+	const struct dir *x = *(const struct dir *const *)a, *y = *(const struct dir *const *)b;
+	const char *s = x->path, *t = y->path;
+	uint32_t p, q;
+
+	do {
+		p = apply_next_letter(&s, x->path + x->n);
+		q = apply_next_letter(&t, y->path + y->n);
+	} while (p == q && p);
+	return (p > q) - (p < q);
+}
+
+/* There are file systems to which several of them are one. */
+static void join_alike(struct apply_bare *b)
+{
+	AUTO_FREE struct dir **all = xcalloc(b->ndir + 1, sizeof *all);
+
+	for (size_t i = 0; i < b->ndir; i++)
+		all[i] = &b->dir[i];
+	mem_sort(all, b->ndir, sizeof *all, order_alike);
+	for (size_t i = 1; i < b->ndir; i++)
+		if (!order_alike(&all[i - 1], &all[i]))
+			all[i]->has |= all[i - 1]->has;
+	for (size_t i = b->ndir; i-- > 1;)
+		if (!order_alike(&all[i - 1], &all[i]))
+			all[i - 1]->has |= all[i]->has;
+}
+
 struct apply_bare *apply_bare_begin(const struct apply *t)
 {
 	struct apply_bare *b = xcalloc(1, sizeof *b);
 
 	collect_dirs(b, t);
 	note_parts(b, t);
+	join_alike(b);
 	return b;
 }
 

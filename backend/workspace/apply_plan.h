@@ -67,7 +67,10 @@ void apply_bare_end(struct apply_bare *b);
 
 /* apply_runs.c: a sentence on which tool runs what is in the file, or NULL; `content` NULL: not at hand. */
 const char *apply_what_runs(const char *path, const struct str *content);
-/* Whether some file system takes the path's component `part` for `name`, whose letters are small or large. */
+/* Whether some file system takes the path's component `part` for `name`. */
 bool apply_is_named(const char *part, const char *name);
+/* The next character of a path (up to `end`; NULL: all of it), folded as the least strict of file systems folds names; 0: no
+ * more. */
+uint32_t apply_next_letter(const char **at, const char *end);
 
 #endif

@@ -124,7 +124,6 @@ static void test_target_became_a_link(void **state)
 	assert_false(tree_exists("into/new"));
 }
 
-/* What has become something else does not pass, and keeps nothing from passing. */
 /* Also one that leads to another directory of the target. */
 static void test_target_directory_became_a_link(void **state)
 {
@@ -147,6 +146,7 @@ static void test_target_directory_became_a_link(void **state)
 	assert_true(tree_has("into/a", "one"));
 }
 
+/* What has become something else does not pass, and keeps nothing from passing. */
 static void test_source_changed_since(void **state)
 {
 	struct apply *t;
@@ -234,7 +234,8 @@ static void test_bare_repositories(void **state)
 	static const char *const dropped[] = {"whole/HEAD", "whole/objects/x", "whole/refs/y",
 		"whole/config", "whole/sub/z", "deep/a/b/head", "deep/a/b/Objects/x",
 		"deep/a/b/REFS/y", "common/HEAD", "common/commondir", "half/HEAD", "fixture/config",
-		"fixture/hooks/post-checkout", "linked/HEAD"},
+		"fixture/hooks/post-checkout", "linked/HEAD", "long/HEAD", "long/object\xc5\xbf/x",
+		"long/ref\xc5\xbf/y", "one/way/HEAD", "One/way/objects/x", "one/way. /refs/y"},
 				 *const passing[] = {"lone/HEAD", "lone/objects/x", "deep/a/file",
 					 "objects/x", "refs/x"};
 	struct apply *t;
