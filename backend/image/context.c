@@ -105,14 +105,15 @@ static int put_bytes(
 	return 0;
 }
 
-/* What has gone since its name was read is left out: people save while they build. */
-static int fail_entry(int errnum, const char *path, struct err *e)
+/* What has gone since its name was read is left out: people save while they build.  The context itself is not. */
+static int fail_entry(const struct packing *p, int errnum, const char *path, struct err *e)
 {
 	char shown[256];
 
-	return errnum == ENOENT
+	return errnum == ENOENT && *path
 		? 0
-		: err_sys(e, errnum, "cannot read %s", text_clean(shown, sizeof shown, path));
+		: err_sys(e, errnum, "cannot read %s",
+			  text_clean(shown, sizeof shown, *path ? path : p->dir));
 }
 
 static int put_file(struct packing *p, int at, const char *name, const char *path, struct err *e)
@@ -122,7 +123,7 @@ static int put_file(struct packing *p, int at, const char *name, const char *pat
 	char shown[256];
 
 	if (fd < 0 || fstat(fd, &st))
-		return fail_entry(errno, path, e);
+		return fail_entry(p, errno, path, e);
 	if (!S_ISREG(st.st_mode))
 		return err_set(e, ERR_CONFLICT, "%s changed while it was being read.",
 			text_clean(shown, sizeof shown, path));
@@ -139,7 +140,7 @@ static int put_link(struct packing *p, int at, const char *name, const char *pat
 	ssize_t n = readlinkat(at, name, target, sizeof target - 1);
 
 	if (n < 0)
-		return fail_entry(errno, path, e);
+		return fail_entry(p, errno, path, e);
 	target[n] = '\0';
 	p->files++;
 	return count_packed(p, 0, e) || put_header(p->out, path, st, target, e) ? -1 : 0;
@@ -161,7 +162,7 @@ static int put_entry(
 	struct stat st;
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW))
-		return fail_entry(errno, path, e);
+		return fail_entry(p, errno, path, e);
 	if (S_ISDIR(st.st_mode)) {
 		/* The Dockerfile may lie in what is ignored. */
 		if (ignored && !ignore_may_turn(p->ignore) &&
@@ -197,14 +198,13 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 		return err_set(
 			e, ERR_USAGE, "%s is more than %d directories deep.", shown, DEPTH_MAX);
 	if (fd < 0 || fstat(fd, &st))
-		return *path ? fail_entry(errno, path, e)
-			     : err_sys(e, errno, "cannot read the directory %s", shown);
+		return fail_entry(p, errno, path, e);
 	if (*path && !ignored && put_header(p->out, path, &st, NULL, e))
 		return -1;
 	/* In order, so that the same tree makes the same tar. */
 	n = scandirat(fd, ".", &list, is_visible, alphasort);
 	if (n < 0)
-		return fail_entry(errno, *path ? path : p->dir, e);
+		return fail_entry(p, errno, path, e);
 	for (int i = 0; i < n; i++) {
 		AUTO_FREE char *below =
 			xasprintf("%s%s%s", path, *path ? "/" : "", list[i]->d_name);
