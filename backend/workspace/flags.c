@@ -150,11 +150,10 @@ int flags_look(int dir, const char *place, int64_t since_ns, struct flag_sums *r
 	void *ctx, struct err *e)
 {
 	static const struct files_scan_options how = {.one_device = true};
-	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", dir);
 	struct looking l = {ret, tell, ctx, .dir = dir, .place = place, .since_ns = since_ns};
 	struct files *f =
 		files_open(&(struct files_options){.program = "workspace", .cpu_width = 1});
-	struct files_root *r = files_root_open(f, path, e);
+	struct files_root *r = files_root_open_at(f, dir, place, e);
 	struct files_scan *s = NULL;
 	struct files_entry x;
 	int rc = r ? files_scan(f, r, "", &how, &s, e) : -1;
