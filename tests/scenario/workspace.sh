@@ -151,8 +151,12 @@ check 'as JSON' fits workspace "$BERTH" workspace show --json odd
 	printf 'first\nx = %s\n-----BEGIN RSA PRIVATE KEY-----\n' "$token"
 	printf 'AAAAinside\n-----END RSA PRIVATE KEY-----\n\033[2Jlast\n'
 } >"$tree/tasks/odd/logs/run.log"
+{ # of which only the end is read
+	printf -- '-----BEGIN RSA PRIVATE KEY-----\n%017000d\nAAAAinside\n-----END RSA PRIVATE KEY-----\nafter\n' 0
+} >"$tree/tasks/odd/logs/cut.log"
 check 'a snapshot for a bug report' says 0 '*flags *structure*logs*largest files*last changed*logs/run.log*| first*a likely secret*| ^??2Jlast*' \
 	"$BERTH" workspace debug odd
 check 'without secrets' bash -c '! "$BERTH" workspace debug odd | grep -e ghp_ -e inside'
+check 'but with what comes after them' says 0 '*logs/cut.log*a likely secret*| after*' "$BERTH" workspace debug odd
 check 'of none that is not there' says 1 '*no workspace*' "$BERTH" workspace debug none
 exit $bad

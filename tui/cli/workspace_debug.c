@@ -60,6 +60,7 @@ struct snapshot_of {
 	size_t n, cap;
 	struct top largest, newest, logs;
 	uint64_t unread;
+	bool more; /* folders than are listed */
 };
 
 /* Those of its folders that the path begins with get what it is. */
@@ -78,8 +79,10 @@ static void add_to_folders(struct snapshot_of *s, const struct files_entry *x)
 
 static void add_folder(struct snapshot_of *s, const char *path)
 {
-	if (s->n == FOLDERS_MAX)
+	if (s->n == FOLDERS_MAX) {
+		s->more = true;
 		return;
+	}
 	s->folder = mem_grow(s->folder, &s->cap, s->n + 1, sizeof *s->folder);
 	s->folder[s->n++] = (struct folder){.path = xstrdup(path)};
 }
@@ -101,9 +104,8 @@ static int take_snapshot(struct workspace_cli *x, struct snapshot_of *s, struct 
 {
 	static const struct files_scan_options how = {
 		.meta = true, .one_device = true, .sorted = true};
-	AUTO_FREE char *path = xasprintf("/proc/self/fd/%d", x->root);
 	struct files *f = files_open(&(struct files_options){.program = "workspace"});
-	struct files_root *r = files_root_open(f, path, e);
+	struct files_root *r = files_root_open_at(f, x->root, x->path, e);
 	struct files_scan *scan = NULL;
 	struct files_entry entry;
 	int rc = r ? files_scan(f, r, "", &how, &scan, e) : -1;
@@ -128,7 +130,7 @@ static void print_name(const char *path)
 
 static void print_folders(const struct snapshot_of *s)
 {
-	char bytes[FORMAT_MAX], files[FORMAT_MAX];
+	char bytes[FORMAT_MAX], files[FORMAT_MAX], unread[FORMAT_COUNTED_MAX];
 
 	puts("\nstructure");
 	for (size_t i = 0; i < s->n; i++) {
@@ -136,11 +138,12 @@ static void print_folders(const struct snapshot_of *s)
 			format_count(files, s->folder[i].files));
 		print_name(*s->folder[i].path ? s->folder[i].path : ".");
 	}
-	if (s->n == FOLDERS_MAX)
+	if (s->more)
 		printf("  only the first %d folders of %d levels are listed\n", FOLDERS_MAX,
 			FOLDER_DEPTH);
 	if (s->unread)
-		printf("  %s directories could not be read\n", format_count(files, s->unread));
+		printf("  %s could not be read\n",
+			format_counted(unread, s->unread, "directory", "directories"));
 }
 
 static void print_top(const struct top *t, const char *title, bool ages)
@@ -192,12 +195,24 @@ static bool has(const char *bytes, size_t n, const char *word)
 	return memmem(bytes, n, word, strlen(word)) != NULL;
 }
 
+#define KEY_MARK "PRIVATE KEY-----"
+
+/* What is read begins in the middle of one: its end comes first. */
+static bool begins_in_key(const char *bytes, size_t n)
+{
+	const char *mark = memmem(bytes, n, KEY_MARK, strlen(KEY_MARK)), *line = mark;
+
+	while (mark && line > bytes && line[-1] != '\n')
+		line--;
+	return mark && has(line, (size_t)(mark - line), "-----END");
+}
+
 static void print_log_lines(const char *path, const char *bytes, size_t n)
 {
 	struct log_text l = {0};
 	unsigned lines = 1, line = 0;
 	const char *at = bytes, *end = bytes + n;
-	bool key = false; /* in the middle of a private one */
+	bool key = begins_in_key(bytes, n); /* in the middle of a private one */
 
 	workspace_find_secrets(path, bytes, n, mask_line, &l);
 	for (size_t i = 0; i + 1 < n; i++)
@@ -207,7 +222,7 @@ static void print_log_lines(const char *path, const char *bytes, size_t n)
 		AUTO_STR struct str clean = STR_INIT;
 
 		line++;
-		key |= has(at, (size_t)(to - at), "PRIVATE KEY-----");
+		key |= has(at, (size_t)(to - at), KEY_MARK);
 		text_neutralise(&clean, at, (size_t)(to - at), false);
 		if (line + LOG_LINES > lines)
 			printf("  | %s\n",
