@@ -179,8 +179,7 @@ void staging_put(struct staging *const *s)
 
 static bool has_stage(const struct files_root *r)
 {
-	int fd = openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = open_listing(r->fd);
 	struct dirent *entry;
 	bool found = false;
 
@@ -188,8 +187,6 @@ static bool has_stage(const struct files_root *r)
 		found = staging_is_ours(entry->d_name);
 	if (d)
 		closedir(d);
-	else if (fd >= 0)
-		close(fd);
 	return found;
 }
 
