@@ -42,6 +42,12 @@ check 'by its content' test "$(cat "$box/files/deep/a")" = two
 printf '%s\n' 'key 0' 'wait maker' 'key /' 'type ^maker' 'key Enter' 'key j' 'key P' 'type reader files/deep' 'key Enter' \
 	'wait 1 the same already' >script
 check 'from the console' "$BERTH" -H "unix://$PWD/no-engine" --script script
+echo one >"$from/files/f" && echo last >"$from/files/l"
+printf '%s\n' 'key 0' 'wait maker' 'key /' 'type ^maker' 'key Enter' 'key j' 'key P' "type reader $(printf 'files/f %.0s' {1..60})files/l" 'key Enter' \
+	'wait 2 handed over' >script
+check 'all that is typed' "$BERTH" -H "unix://$PWD/no-engine" --script script
+check 'to its end' test "$(cat "$box/files/l")" = last
+rm -f "$from/files/"[fl] "$box/files/"[fl]
 check 'to itself' says 2 '*tasks/maker has that already*' "$BERTH" workspace hand-over maker maker files
 check 'to a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over maker site files
 check 'from a project' says 2 '*projects/site is a project*' "$BERTH" workspace hand-over site reader src

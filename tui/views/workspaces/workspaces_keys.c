@@ -321,12 +321,13 @@ static void hand_over(struct view *v, const char *typed)
 {
 	struct workspaces_view *s = v->state;
 	AUTO_FREE char *text = xstrdup(typed);
-	const char *words[64] = {"hand-over", s->about};
+	AUTO_FREE const char **words = xcalloc(strlen(typed) / 2 + 4, sizeof *words);
 	size_t n = 2;
 	char *rest = NULL;
 
-	for (char *word = strtok_r(text, " ", &rest); word && n + 1 < COUNT(words);
-		word = strtok_r(NULL, " ", &rest))
+	words[0] = "hand-over";
+	words[1] = s->about;
+	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
 		words[n++] = word;
 	if (n > 3)
 		workspace_run(v, true, words);
