@@ -178,15 +178,20 @@ static void begin_fork(void)
 		0);
 }
 
+/* With its own name in it. */
 static bool is_whole_fork(const char *name)
 {
-	char id[64];
+	char path[256], id[64], *context;
+	bool named;
 
+	snprintf(path, sizeof path, PLACE "%s/context.json", name);
 	snprintf(id, sizeof id, "\"task_id\": \"%s\"", name + sizeof "tasks/" - 1);
-	return has_in(name, "files/d/a", "one\n") && has_in(name, "files/d/b", "two\n") &&
+	context = tree_read(path);
+	named = context && strstr(context, id);
+	free(context);
+	return named && has_in(name, "files/d/a", "one\n") && has_in(name, "files/d/b", "two\n") &&
 		has_in(name, "files/hard", "one\n") && exists_in(name, "files/link") &&
-		exists_in(name, "prompt.md") && exists_in(name, ".gitignore") &&
-		exists_in(name, "context.json");
+		exists_in(name, "prompt.md") && exists_in(name, ".gitignore");
 }
 
 static int forks_none, forks_all;
