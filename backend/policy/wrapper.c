@@ -202,6 +202,12 @@ static bool takes_next(const struct wrapper *w, const char *t)
 	return false;
 }
 
+/* NAME=VALUE in front of the command */
+static bool takes_variables(const struct wrapper *w)
+{
+	return !strcmp(w->name, "env") || !strcmp(w->name, "sudo");
+}
+
 static size_t find_operand(const struct wrapper *w, const struct command *c)
 {
 	bool options = true;
@@ -216,7 +222,7 @@ static size_t find_operand(const struct wrapper *w, const struct command *c)
 			options = false;
 		} else if (options && t[0] == '-' && t[1]) {
 			i += takes_next(w, t);
-		} else if (!strcmp(w->name, "env") && (strchr(t, '=') || !strcmp(t, "-"))) {
+		} else if (takes_variables(w) && (strchr(t, '=') || !strcmp(t, "-"))) {
 			continue;
 		} else {
 			options = false;
@@ -420,7 +426,7 @@ static void add_operands(const struct command *c, size_t at, struct wrapped *w)
 	add_inner(&own, at, own.n - at, w);
 }
 
-/* env NAME=VALUE, strace -E NAME=VALUE; fakeroot -l LIBRARY is LD_PRELOAD.  A name that is not known could be any. */
+/* env and sudo NAME=VALUE, strace -E NAME=VALUE; fakeroot -l LIBRARY is LD_PRELOAD.  A name that is not known could be any. */
 static void note_variables(const struct command *c, size_t end, struct wrapped *w)
 {
 	for (size_t i = 1; i < end && i < c->n; i++) {

@@ -261,6 +261,34 @@ static void test_rule_argv(void **state)
 	rule_set_free(r);
 }
 
+/* sudo NAME=VALUE COMMAND, where sudo may be used at all. */
+static void test_sudo_variables(void **state)
+{
+	static const char *const block[] = {"rm .*"};
+	static const struct {
+		const char *word[6];
+		int result;
+	} cases[] = {{{"sudo", "A=1", "rm", "-rf", "/w/x"}, -1},
+		{{"sudo", "A=1", "rm", "-rf", "/"}, -1},
+		{{"sudo", "-u", "me", "A=1", "B=", "rm"}, 0},
+		{{"sudo", "LD_PRELOAD=/w/x", "ls"}, -1}, {{"sudo", "A=1", "ls"}, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct rule_options o = {
+			.sudo = true, .block = i == 1 ? NULL : block, .nblock = i != 1};
+		struct err e = ERR_INIT;
+		struct rule_set *r = rule_set_compile(&o, &e);
+		size_t n = 0;
+
+		while (n < COUNT(cases[i].word) && cases[i].word[n])
+			n++;
+		assert_non_null(r);
+		assert_int_equal(rule_set_check(r, cases[i].word, n, &e), cases[i].result);
+		rule_set_free(r);
+	}
+}
+
 static void unescape_line(char *s)
 {
 	char *to = s;
@@ -527,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_outer_wrapper),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_environment_in_words),
+		cmocka_unit_test(test_sudo_variables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
