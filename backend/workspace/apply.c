@@ -81,11 +81,19 @@ static int check_asked(const struct plan *p, struct err *e)
 	return 0;
 }
 
-/* Has no place in a name on macOS's file systems. */
+/* To some file systems (macOS's, ext4 with casefold) these are no part of a name: Unicode's Default_Ignorable_Code_Point. */
 static bool is_ignored_there(uint32_t cp)
 {
-	return (cp >= 0x200C && cp <= 0x200F) || (cp >= 0x202A && cp <= 0x202E) ||
-		(cp >= 0x206A && cp <= 0x206F) || cp == 0xFEFF;
+	static const uint32_t ranges[][2] = {{0xAD, 0xAD}, {0x34F, 0x34F}, {0x61C, 0x61C},
+		{0x115F, 0x1160}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},
+		{0x202A, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFE00, 0xFE0F},
+		{0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3},
+		{0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
+
+	for (size_t i = 0; cp >= ranges[0][0] && i < COUNT(ranges); i++)
+		if (cp >= ranges[i][0] && cp <= ranges[i][1])
+			return true;
+	return false;
 }
 
 uint32_t apply_next_letter(const char **at, const char *end)

@@ -315,8 +315,8 @@ static void test_git_names(void **state)
 {
 	static const char *const dropped[] = {".git/hooks/x", "sub/.GIT/config", ".git./config",
 		"sub/.git /config", ".git . ./config", "git~1/config", "sub/GIT~1/hooks/x",
-		".g\xe2\x80\x8cit/config", ".git\xef\xbb\xbf/config",
-		".git::$INDEX_ALLOCATION/config"};
+		".g\xe2\x80\x8cit/config", ".git\xef\xbb\xbf/config", ".g\xc2\xadit/config",
+		".git\xef\xb8\x8f/hooks/x", ".git::$INDEX_ALLOCATION/config"};
 	static const char *const passing[] = {".gitignore", ".github/x", ".git.bak/x", "git~2x/a",
 		"git/x", "a.git/x", ".gi/t", ".git-blame-ignore-revs", "\xe2\x80\x8c/x"};
 	struct apply *t;
