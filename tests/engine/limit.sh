@@ -51,6 +51,9 @@ check "read-only refuses" is $? 4
 check "the other form of a processor's limit is kept" limit --cpus 2 $box-plain
 check "in the kernel" is "$(field cpus)" 2
 check "as a quota" is "$(docker inspect -f '{{.HostConfig.CpuPeriod}} {{.HostConfig.CpuQuota}}' $box-plain)" "50000 100000"
+check "so is a part of one" limit --cpus 0.125 $box-plain
+check "which ps prints as it is" is \
+	"$("$BERTH" ps --json -f name=$box-plain | python3 -c 'import json, sys; print(json.load(sys.stdin)["containers"][0]["cpus_limit"])')" 0.125
 person() { # by the dialog of the console
 	PYTHONPATH=$SRC/tests/lib python3 - "$BERTH" "$box" <<'PY'
 import sys
@@ -70,6 +73,6 @@ PY
 check "a person does so by a dialog" person
 check "which changes that alone" is "$(known $box)" "50331648 50331648 500000000 33"
 check "what was done and refused is in the log" bash -c "'$BERTH' audit list --json --act container.limit >log &&
-	grep -c '\"outcome\": *\"ok\"' log | grep -qx 5 && grep -q '\"outcome\": *\"refused\"' log && grep -q 'memory_bytes' log"
+	grep -c '\"outcome\": *\"ok\"' log | grep -qx 6 && grep -q '\"outcome\": *\"refused\"' log && grep -q 'memory_bytes' log"
 check "the log is whole" "$BERTH" audit verify
 exit $bad

@@ -54,7 +54,10 @@ static void json_stats(struct jsonw *j, const struct container *c, const struct 
 	else
 		jsonw_null(j, "stats_age_ms");
 	json_percent(j, "cpu_percent", rates, t->cpu_percent);
-	json_percent(j, "cpus_limit", any && t->cpu_limit_percent > 0, t->cpu_limit_percent / 100);
+	if (any && t->cpu_limit_percent > 0)
+		jsonw_number(j, "cpus_limit", t->cpu_limit_percent / 100, 3);
+	else
+		jsonw_null(j, "cpus_limit");
 	json_percent(j, "throttled_percent", rates && t->throttles, t->throttled_percent);
 	json_percent(j, "pressure_cpu", any && t->pressed, t->pressure_cpu);
 	json_percent(j, "pressure_memory", any && t->pressed, t->pressure_memory);
