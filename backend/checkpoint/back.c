@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 
 #include "checkpoint/restore.h"
@@ -13,9 +14,8 @@ static int note_restore(struct checkpoint_store *s, const char *name, struct err
 {
 	AUTO_CLOSE int fd = openat(s->fd, RESTORING ".new",
 		O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	size_t n = strlen(name);
 
-	if (fd < 0 || write(fd, name, n) != (ssize_t)n || fsync(fd) < 0 ||
+	if (fd < 0 || file_write(fd, name, strlen(name)) < 0 || fsync(fd) < 0 ||
 		renameat(s->fd, RESTORING ".new", s->fd, RESTORING) < 0 || fsync(s->fd) < 0)
 		return err_sys(e, errno, "cannot note that %s is being restored", name);
 	s->noted = true;
