@@ -417,8 +417,6 @@ void remove_in_place(const struct files_root *r, int dir, const char *name, cons
 	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *entry;
-	char **names = NULL;
-	size_t n = 0, cap = 0;
 
 	if (!d) {
 		fail_removal(t, errno, name);
@@ -428,19 +426,11 @@ void remove_in_place(const struct files_root *r, int dir, const char *name, cons
 	}
 	here.stage = fd;
 	snprintf(here.id, sizeof here.id, "%llx", (unsigned long long)clock_mono_ns());
-	while ((entry = readdir(d)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-			continue;
-		names = mem_grow(names, &cap, n + 1, sizeof *names);
-		names[n++] = xstrdup(entry->d_name);
-	}
+	/* Names that come while this goes on are those of directories below, which are gone again by then. */
+	while (!op_stopped(op) && (entry = readdir(d)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			remove_tree(&here, fd, entry->d_name, op, t);
 	closedir(d);
-	for (size_t i = 0; i < n; i++) {
-		if (!op_stopped(op))
-			remove_tree(&here, fd, names[i], op, t);
-		free(names[i]);
-	}
-	free(names);
 	if (op_stopped(op))
 		return;
 	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
