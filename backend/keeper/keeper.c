@@ -24,6 +24,7 @@
 
 #include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/live.h>
 #include <berth/mem.h>
 #include <berth/sum.h>
 
@@ -43,6 +44,7 @@
 #define ALIVE_NS (INT64_C(1000000) * (ALIVE_MS - 100))
 #define NS_PER_S INT64_C(1000000000)
 #define NS_PER_MS 1000000
+#define TELL_NS (LONGEST_NS / 2) /* between two writes of what is counted */
 #define END_MS 2000
 #define DONE 'd'
 
@@ -51,13 +53,15 @@ struct kept {
 	struct workspace_limits limits;
 	struct watched_tree tree;
 	struct workspace_amount used;
-	struct freeze of; /* its containers, as of the last look */
-	bool told;        /* that it is over its limit */
-	bool anew;        /* not judged since it is known, or something was said of it */
-	int64_t next_ns;  /* not counted before */
-	int64_t again_ns; /* what failed was tried again after that; 0: nothing did */
-	int64_t sure_ns;  /* nor all of it */
-	bool unsure;      /* since then parts alone were counted */
+	struct freeze of;   /* its containers, as of the last look */
+	bool told;          /* that it is over its limit */
+	bool anew;          /* not judged since it is known, or something was said of it */
+	int64_t next_ns;    /* not counted before */
+	int64_t again_ns;   /* what failed was tried again after that; 0: nothing did */
+	int64_t sure_ns;    /* nor all of it */
+	bool unsure;        /* since then parts alone were counted */
+	bool known;         /* it was counted */
+	int64_t changed_ns; /* Unix time of the last change that was seen; 0: none */
 	int64_t every_ns, keep,
 		save_ns; /* checkpoints, the next one not before; every_ns 0: none */
 	pid_t saver;     /* makes one now; 0: none does */
@@ -75,6 +79,9 @@ struct keeper {
 	int records; /* readable: who has what, or what was said, changed */
 	int stops;   /* readable: it shall end */
 	bool stop;
+	int live;        /* the lock of what others read (live.h) */
+	bool news;       /* not in there yet */
+	int64_t tell_ns; /* nor written before */
 };
 
 /* -- what is kept ------------------------------------------------------------------------------------ */
@@ -121,6 +128,7 @@ static void take_over_kept(struct kept *w, const struct kept *old)
 {
 	w->told = old->told;
 	w->saver = old->saver;
+	w->changed_ns = old->changed_ns;
 	if (w->every_ns == old->every_ns)
 		w->save_ns = old->save_ns;
 }
@@ -169,6 +177,7 @@ static int load_kept(struct keeper *k, struct err *e)
 	if (workspace_list(k->all, &list, &n, e))
 		return -1;
 	k->n = 0;
+	k->news = true;
 	k->kept = xcalloc(n + 1, sizeof *k->kept);
 	for (size_t i = 0; i < n; i++)
 		add_kept(k, &list[i], old, nold);
@@ -391,6 +400,7 @@ static void count_kept(struct keeper *k, struct kept *w)
 	w->of = (struct freeze){.pause = k->o->pause, .ctx = k->o->ctx};
 	if (!freeze_find(&w->of, w->tree.root, &ignored))
 		sum_add(&w->used.bytes, keeper_unlinked(&w->of, w->tree.root));
+	w->known = k->news = true;
 	least = (clock_mono_ns() - start) * SHARE;
 	if (least < PACE_NS)
 		least = PACE_NS;
@@ -399,6 +409,48 @@ static void count_kept(struct keeper *k, struct kept *w)
 	wait = headroom_ns(w);
 	w->next_ns = clock_mono_ns() + (wait < least ? least : wait);
 	judge_kept(k, w);
+}
+
+/* What is seen to happen is noted here; what it comes to when it is counted. */
+static void note_changes(struct keeper *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		if (k->kept[i].tree.touched)
+			k->kept[i].changed_ns = clock_wall_ms() * NS_PER_MS;
+		k->kept[i].tree.touched = false;
+	}
+}
+
+static void describe_kept(const struct kept *w, struct live *ret)
+{
+	const struct watched_tree *t = &w->tree;
+
+	*ret = (struct live){.kind = w->info.kind,
+		.inode = w->info.inode,
+		.amount = w->used,
+		.bytes = t->sizes > UINT64_MAX ? UINT64_MAX : (uint64_t)t->sizes,
+		.files = t->files,
+		.partly = t->blind,
+		.changed_ns = w->changed_ns};
+	snprintf(ret->name, sizeof ret->name, "%s", w->info.name);
+}
+
+/* For who shows it.  A disk that takes nothing more costs no more than that. */
+static void tell_others(struct keeper *k)
+{
+	AUTO_FREE struct live *all = NULL;
+	struct err ignored = ERR_INIT;
+	size_t n = 0;
+
+	if (!k->news || k->live < 0 || clock_mono_ns() < k->tell_ns)
+		return;
+	all = xcalloc(k->n + 1, sizeof *all);
+	for (size_t i = 0; i < k->n; i++)
+		if (k->kept[i].known)
+			describe_kept(&k->kept[i], &all[n++]);
+	live_write(k->all, all, n, &ignored);
+	k->news = false;
+	k->tell_ns = clock_mono_ns() + TELL_NS;
 }
 
 static bool any_dirty(const struct keeper *k)
@@ -448,6 +500,11 @@ static void reap_savers(struct keeper *k)
 			k->kept[i].saver = 0;
 }
 
+static int64_t pick_sooner(int64_t ms, int64_t left)
+{
+	return left >= ms ? ms : left < 0 ? 0 : left;
+}
+
 /* Until something has to be looked at, whether or not anything changes. */
 static int wait_ms(const struct keeper *k)
 {
@@ -457,12 +514,12 @@ static int wait_ms(const struct keeper *k)
 		ms = kept_idle_wait_ms(&k->idle);
 	if (ms > ALIVE_MS)
 		ms = ALIVE_MS;
+	if (k->news && k->live >= 0)
+		ms = pick_sooner(ms, (k->tell_ns - now) / NS_PER_MS + 1);
 
 	for (size_t i = 0; i < k->n; i++) {
-		int64_t left = (k->kept[i].save_ns - now) / NS_PER_MS + 1;
-
-		if (k->kept[i].every_ns && !k->kept[i].saver && left < ms)
-			ms = left < 0 ? 0 : left;
+		if (k->kept[i].every_ns && !k->kept[i].saver)
+			ms = pick_sooner(ms, (k->kept[i].save_ns - now) / NS_PER_MS + 1);
 	}
 	return (int)ms;
 }
@@ -522,9 +579,11 @@ static int keep_going(struct keeper *k, struct err *e)
 		k->stop = p[0].revents != 0;
 		if (watched_drain(&k->watched))
 			count_all_anew(k);
+		note_changes(k);
 		if (p[1].revents && load_kept(k, e))
 			return -1;
 		count_due(k);
+		tell_others(k);
 		kept_ends_go_on(&k->ends);
 		kept_past_go_on(&k->past);
 		kept_idle_go_on(&k->idle);
@@ -586,8 +645,10 @@ int keeper_run(const struct keeper_options *o, struct err *e)
 		.watched.fd = -1,
 		.ends = {.fd = -1, .files = -1},
 		.records = -1,
+		.live = -1,
 		.stops = ends};
 	AUTO_CLOSE int guard = place < 0 ? -1 : start_watcher(o);
+	struct err ignored = ERR_INIT;
 	const char done = DONE;
 	int rc = -1;
 
@@ -598,6 +659,8 @@ int keeper_run(const struct keeper_options *o, struct err *e)
 	kept_past_open(&k.past);
 	kept_idle_open(&k.idle, o->by);
 	k.all = workspaces_open(o->tree, e);
+	if (k.all)
+		k.live = live_start(k.all, &ignored); /* without it limits are kept as well */
 	if (k.all && !load_kept(&k, e) && !kept_ends_open(&k.ends, o->by, e))
 		rc = keep_going(&k, e);
 	kept_idle_close(&k.idle);
@@ -609,6 +672,8 @@ int keeper_run(const struct keeper_options *o, struct err *e)
 			e, errno, "the process that would thaw what is frozen was gone before");
 	release_kept(k.kept, k.n);
 	close_watches(&k);
+	if (k.live >= 0)
+		close(k.live);
 	workspaces_close(k.all);
 	return rc;
 }

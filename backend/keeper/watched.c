@@ -25,7 +25,8 @@ struct watched_dir {
 	struct watched_tree *of; /* NULL: it is gone */
 	char *name;
 	uint64_t inode;
-	uint64_t bytes, names; /* in it by itself */
+	uint64_t bytes, sizes; /* in it by itself */
+	uint32_t names, files;
 	bool todo;
 	bool subdirs; /* some may be new */
 };
@@ -48,16 +49,21 @@ static struct watched_dir *find_watched(const struct watched *w, int wd)
 	return d && d->of ? d : NULL;
 }
 
-static void weigh_tree(struct watched_tree *t, uint64_t less, uint64_t more)
+static void weigh_tree(
+	struct watched_tree *t, const struct watched_dir *less, const struct watched_dir *more)
 {
-	t->bytes = t->bytes - less + more;
+	t->bytes = t->bytes - less->bytes + more->bytes;
+	t->sizes = t->sizes - less->sizes + more->sizes;
 	t->sum.bytes = t->bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)t->bytes;
+	t->sum.files = t->sum.files - less->names + more->names;
+	t->files = t->files - less->files + more->files;
 }
 
 static void forget_directory(struct watched *w, struct watched_dir *d)
 {
-	weigh_tree(d->of, d->bytes, 0);
-	d->of->sum.files -= d->names;
+	static const struct watched_dir nothing;
+
+	weigh_tree(d->of, d, &nothing);
 	d->of = NULL;
 	free(d->name);
 	w->live--;
@@ -71,7 +77,8 @@ static void forget_tree(struct watched *w, struct watched_tree *t)
 			forget_directory(w, &w->dir[i]);
 		}
 	t->sum = (struct workspace_amount){0};
-	t->bytes = 0;
+	t->bytes = t->sizes = 0;
+	t->files = 0;
 }
 
 static void drop_forgotten(struct watched *w)
@@ -236,6 +243,13 @@ static uint64_t weigh_file(const struct stat *st)
 	return space > size ? space : size;
 }
 
+static void add_file(struct watched_dir *d, const struct stat *st)
+{
+	sum_add(&d->bytes, weigh_file(st));
+	sum_add(&d->sizes, (uint64_t)st->st_size);
+	d->files++;
+}
+
 static bool is_an_entry(const struct dirent *at)
 {
 	return strcmp(at->d_name, ".") != 0 && strcmp(at->d_name, "..") != 0;
@@ -244,9 +258,8 @@ static bool is_an_entry(const struct dirent *at)
 /* What lies in the directory by itself; new ones below it are met. */
 static void sum_directory(struct watched *w, struct watched_dir *d, DIR *in)
 {
-	struct watched_dir was = *d;
+	struct watched_dir was = *d, now = {0};
 	struct known_subdirs known = {0};
-	uint64_t bytes = 0, names = 0;
 	struct dirent *at;
 	struct stat st;
 
@@ -256,22 +269,23 @@ static void sum_directory(struct watched *w, struct watched_dir *d, DIR *in)
 	while ((at = readdir(in))) {
 		if (!is_an_entry(at))
 			continue;
-		names++;
+		now.names++;
 		if (at->d_type == DT_DIR && (!was.subdirs || is_known_here(w, &known, at)))
 			continue;
 		if (fstatat(dirfd(in), at->d_name, &st, AT_SYMLINK_NOFOLLOW))
 			continue;
 		if (S_ISREG(st.st_mode))
-			sum_add(&bytes, weigh_file(&st));
+			add_file(&now, &st);
 		else if (S_ISDIR(st.st_mode) && was.subdirs)
 			meet_subdirectory(w, was.of, dirfd(in), was.wd, at->d_name);
 	}
 	free(known.dir);
 	d = find_watched(w, was.wd); /* meeting others may have moved it in memory */
-	weigh_tree(d->of, d->bytes, bytes);
-	d->of->sum.files += names - d->names;
-	d->bytes = bytes;
-	d->names = names;
+	weigh_tree(d->of, d, &now);
+	d->bytes = now.bytes;
+	d->sizes = now.sizes;
+	d->names = now.names;
+	d->files = now.files;
 }
 
 /* What lies there by that name must be what is watched. */
@@ -365,6 +379,7 @@ static void take_change(struct watched *w, const struct inotify_event *ev)
 
 	if (!d)
 		return;
+	d->of->touched = true;
 	if (ev->mask & IN_IGNORED) {
 		d->of->changed = true;
 		forget_directory(w, d);

@@ -23,6 +23,9 @@ struct watched_tree {
 	int root; /* the caller's */
 	struct workspace_amount sum;
 	watched_bytes bytes; /* sum.bytes, which ends at the highest number, without an end */
+	watched_bytes sizes; /* of its files, whatever space they take */
+	uint64_t files;      /* regular ones */
+	bool touched;        /* something happened; whoever asks resets it */
 	bool changed;        /* since it was counted */
 	bool anew;           /* nothing of it is known, or not for sure */
 	bool blind;

@@ -85,8 +85,8 @@ static uint64_t stamp_of(int data, pid_t keeper)
 {
 	static const char *const dirs[] = {"workspaces", "workspaces/tasks", "workspaces/projects",
 		"workspaces/.ended", "workspaces/.images", "workspaces/.held", "workspaces/.limits",
-		"workspaces/archives/tasks", "workspaces/archives/projects", "workspaces/.usage",
-		"workspaces/.git-state", "workspaces/shared/templates",
+		"workspaces/.live", "workspaces/archives/tasks", "workspaces/archives/projects",
+		"workspaces/.usage", "workspaces/.git-state", "workspaces/shared/templates",
 		"workspaces/shared/libraries", "workspaces/shared/datasets",
 		"workspaces/shared/configs", "workspaces/shared/inter_task", "checkpoints/tasks",
 		"checkpoints/projects"};

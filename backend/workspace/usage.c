@@ -12,6 +12,7 @@
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/files.h>
+#include <berth/live.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/sum.h>
@@ -206,23 +207,49 @@ static bool recall_usage(
 	return true;
 }
 
+/* While a container has it the keeper knows better: that holds now, too, for nothing has changed since it was counted. */
+static void take_live(struct workspace_usage *u, const struct live *l)
+{
+	if (l->partly && !u->counted_ns)
+		return;
+	if (!l->partly) {
+		u->bytes = l->bytes;
+		u->files = l->files;
+	}
+	u->disk = l->amount.bytes;
+	u->dirs = l->amount.files + 1 > u->files ? l->amount.files + 1 - u->files : 0;
+	u->others = 0;
+	u->unread = l->amount.unread;
+	u->used_ns = l->changed_ns > u->used_ns ? l->changed_ns : u->used_ns;
+	u->used_ns = u->used_ns ? u->used_ns : u->info.changed_ns;
+	u->counted_ns = clock_wall_ms() * 1000000;
+}
+
 /* Of all that there are what is known; `kept` false: nothing is.  *nkept: of how many something was. */
 static int recall_usages(struct workspaces *w, bool kept, struct workspace_usage **ret, size_t *n,
 	size_t *nkept, struct err *e)
 {
 	AUTO_FREE struct workspace_info *list = NULL;
 	AUTO_FREE struct workspace_usage *old = NULL;
+	AUTO_FREE struct live *live = NULL;
 	struct workspace_usage *all;
+	size_t nlive = 0;
 
 	*nkept = 0;
 	if (workspace_list(w, &list, n, e) < 0)
 		return -1;
-	if (kept)
+	if (kept) {
 		old = read_counted(w, nkept);
+		nlive = live_read(w, &live);
+	}
 	*ret = all = xcalloc(*n + 1, sizeof *all);
 	for (size_t i = 0; i < *n; i++) {
+		const struct live *l = live_find(live, nlive, &list[i]);
+
 		all[i].info = list[i];
 		recall_usage(old, *nkept, &all[i]);
+		if (l)
+			take_live(&all[i], l);
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <berth/clock.h>
+#include <berth/live.h>
 #include <berth/overview.h>
 
 #include "lib/tree.h"
@@ -259,6 +260,106 @@ static void test_limits_told(void **state)
 	assert_int_equal(o.rows[1].limits.let_files, 9);
 }
 
+/* What the keeper counts holds at once, for what was counted before as for what never was; once it is gone nothing of it
+ * does. */
+static void test_live(void **state)
+{
+	struct live l[] = {{.kind = WORKSPACE_TASK,
+				   .name = "b",
+				   .amount = {.bytes = 8192, .files = 9, .unread = 1},
+				   .bytes = 5000,
+				   .files = 7},
+		{.kind = WORKSPACE_TASK, .name = "c", .inode = 1, .bytes = 3}};
+	struct workspace_usage *u;
+	struct overview o;
+	uint64_t was;
+	size_t n;
+	int lock;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	make_workspace_named(WORKSPACE_TASK, "b");
+	make_workspace_named(WORKSPACE_TASK, "c");
+	l[0].inode = take_look().rows[1].usage.info.inode;
+	l[0].changed_ns = take_look().rows[1].usage.info.changed_ns + 5;
+	lock = live_start(w, &e);
+	assert_true(lock >= 0);
+	was = wait_settled();
+	assert_int_equal(live_write(w, l, 2, &e), 0);
+	assert_int_equal(overview_look(tree_path(""), 0, was, &o, &mem, &e), 0);
+	assert_int_equal(o.rows[0].usage.counted_ns, 0);
+	assert_int_equal(o.rows[1].usage.bytes, 5000);
+	assert_int_equal(o.rows[1].usage.disk, 8192);
+	assert_int_equal(o.rows[1].usage.files, 7);
+	assert_int_equal(o.rows[1].usage.files + o.rows[1].usage.dirs + o.rows[1].usage.others, 10);
+	assert_int_equal(o.rows[1].usage.unread, 1);
+	assert_int_equal(o.rows[1].usage.used_ns, l[0].changed_ns);
+	assert_true(o.rows[1].usage.counted_ns > 0);
+	assert_int_equal(o.rows[2].usage.counted_ns, 0); /* of another directory of that name */
+	/* Nor is it counted a second time. */
+	assert_int_equal(workspace_usage(w, true, &u, &n, &e), 0);
+	assert_int_equal(u[1].bytes, 5000);
+	assert_true(u[0].files > 0);
+	free(u);
+	close(lock);
+	l[0].bytes = 6000;
+	assert_int_equal(live_write(w, l, 2, &e), 0);
+	assert_int_equal(workspace_usage_known(w, &u, &n, &e), 0);
+	assert_int_equal(u[1].bytes, 5000);
+	free(u);
+	assert_int_equal(live_read(w, &(struct live *){NULL}), 0);
+}
+
+/* Too large to be watched: how much is counted, but not of which sizes. */
+static void test_live_partly(void **state)
+{
+	struct live l = {.kind = WORKSPACE_TASK,
+		.name = "a",
+		.amount = {.bytes = 8192, .files = 90},
+		.partly = true};
+	struct workspace_usage *u;
+	uint64_t bytes;
+	size_t n;
+	int lock;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	tree_text("workspaces/tasks/a/files/x", "12345");
+	l.inode = take_look().rows[0].usage.info.inode;
+	lock = live_start(w, &e);
+	assert_int_equal(live_write(w, &l, 1, &e), 0);
+	assert_int_equal(take_look().rows[0].usage.counted_ns, 0);
+	assert_int_equal(workspace_usage(w, false, &u, &n, &e), 0);
+	bytes = u[0].bytes;
+	free(u);
+	assert_int_equal(workspace_usage_known(w, &u, &n, &e), 0);
+	assert_int_equal(u[0].bytes, bytes);
+	assert_int_equal(u[0].disk, 8192);
+	free(u);
+	close(lock);
+}
+
+/* What is written there is not trusted. */
+static void test_live_lines(void **state)
+{
+	struct live *all;
+	int lock;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	lock = live_start(w, &e);
+	tree_text("workspaces/.live/now",
+		"\n0 a 5 1 2 3 4 5 0\n0 a 5 1 2 3 4 5 0 6 7\n9 a 5 1 2 3 4 5 0 6\n0 ../a 5 1 2 3 4 5 0 6\n"
+		"1 b 5 1 2 3 4 5 1 6\nx");
+	assert_int_equal(live_read(w, &all), 1);
+	assert_string_equal(all[0].name, "b");
+	free(all);
+	tree_text("workspaces/.live/now", "");
+	assert_int_equal(live_read(w, &all), 0);
+	free(all);
+	close(lock);
+}
+
 /* That it came or went is a change, though the tree is the same. */
 static void test_keeper_told(void **state)
 {
@@ -360,6 +461,9 @@ int main(void)
 		CASE(test_one),
 		CASE(test_holder),
 		CASE(test_limits_told),
+		CASE(test_live),
+		CASE(test_live_partly),
+		CASE(test_live_lines),
 		CASE(test_keeper_told),
 		CASE(test_archives_told),
 		CASE(test_count_stopped),

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -59,6 +60,29 @@ static void count_to_end(void)
 	fail_msg("it does not come to an end");
 }
 
+static uint64_t nfiles, nsizes;
+
+static int add_regular(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)path;
+	(void)at;
+	if (type == FTW_F && S_ISREG(st->st_mode)) {
+		nfiles++;
+		nsizes += (uint64_t)st->st_size;
+	}
+	return 0;
+}
+
+static void check_files(void)
+{
+	AUTO_FREE char *dir = xasprintf("/proc/self/fd/%d/.", one.root);
+
+	nfiles = nsizes = 0;
+	assert_int_equal(nftw(dir, add_regular, 16, FTW_PHYS), 0);
+	assert_int_equal(one.files, nfiles);
+	assert_int_equal((uint64_t)one.sizes, nsizes);
+}
+
 static void check_sum(void)
 {
 	struct workspace_amount found;
@@ -68,6 +92,8 @@ static void check_sum(void)
 	assert_int_equal(workspace_amount(one.root, &found, NULL, NULL, NULL), 0);
 	assert_int_equal(one.sum.files, found.files);
 	assert_int_equal(one.sum.bytes, found.bytes);
+	if (found.bytes < INT64_MAX) /* else they come to more than a number holds */
+		check_files();
 }
 
 static void append_bytes(const char *path, int n)

@@ -9,6 +9,7 @@
 #include <berth/format.h>
 #include <berth/jsonw.h>
 #include <berth/keeper.h>
+#include <berth/live.h>
 #include <berth/mem.h>
 #include <berth/users.h>
 
@@ -37,7 +38,8 @@ static char *print_age(char *buf, int64_t ns)
 
 /* ---- show */
 
-static void print_workspace_limits(struct workspace_cli *x, const struct workspace_amount *a)
+static void print_workspace_limits(
+	struct workspace_cli *x, const struct workspace_amount *a, bool live)
 {
 	AUTO_STR struct str words = STR_INIT;
 	char used[FORMAT_MAX], files[FORMAT_MAX];
@@ -46,8 +48,8 @@ static void print_workspace_limits(struct workspace_cli *x, const struct workspa
 
 	workspace_cli_words(&x->limits, quota, &words);
 	printf("%-12s %s\n", "limits", words.s);
-	printf("%-12s %s on disk, %s files and directories%s\n", "", format_bytes(used, a->bytes),
-		format_count(files, a->files),
+	printf("%-12s %s on disk, %s files and directories%s%s\n", "", format_bytes(used, a->bytes),
+		format_count(files, a->files), live ? ", as the keeper counts" : "",
 		workspace_over(&x->limits, a) ? ": more than it may" : "");
 	if (quota)
 		printf("%-12s %s in %s files by the file system's own count\n", "",
@@ -73,6 +75,7 @@ struct shown_workspace {
 	bool archived;                         /* then this is what there is: */
 	struct workspace_archive archive;
 	struct workspace_amount amount;
+	bool live;                /* that is the keeper's, which is enforced */
 	struct workspace_git git; /* of a project */
 	struct flags flags;
 };
@@ -128,14 +131,27 @@ static void json_flags(struct jsonw *j, const struct flags *f)
 	jsonw_end(j);
 }
 
+/* The keeper's count, which limits are enforced by, where it keeps this one. */
+static int learn_amount(struct workspace_cli *x, struct shown_workspace *s, struct err *e)
+{
+	AUTO_FREE struct live *all = NULL;
+	size_t n = live_read(x->all, &all);
+	const struct live *l = live_find(all, n, &s->usage.info);
+
+	s->live = l != NULL;
+	if (!l)
+		return workspace_amount(x->root, &s->amount, NULL, NULL, e);
+	s->amount = l->amount;
+	return 0;
+}
+
 static int learn_workspace(struct workspace_cli *x, struct shown_workspace *s, struct err *e)
 {
 	struct err why = ERR_INIT;
 
 	if (workspace_cli_enter(x, e) || workspace_cli_limits(x, e) ||
 		freeze_find(&x->still, x->root, e) ||
-		workspace_amount(x->root, &s->amount, NULL, NULL, e) ||
-		workspace_count(x->all, x->kind, x->name, &s->usage, e) ||
+		workspace_count(x->all, x->kind, x->name, &s->usage, e) || learn_amount(x, s, e) ||
 		checkpoint_list(x->store, &s->points, &s->npoints, e) || look_for_flags(x, s, e) ||
 		(x->kind == WORKSPACE_PROJECT && workspace_git_look(x->all, x->name, &s->git, e)))
 		return -1;
@@ -162,7 +178,7 @@ static void print_workspace(struct workspace_cli *x, const struct shown_workspac
 	if (u->unread)
 		printf("%-12s %s directories could not be read\n", "",
 			format_count(count, u->unread));
-	print_workspace_limits(x, &s->amount);
+	print_workspace_limits(x, &s->amount, s->live);
 	printf("%-12s %s ago\n", "last change", print_age(age, u->used_ns));
 	workspace_cli_git(&s->git, &git);
 	if (git.len)
@@ -189,7 +205,7 @@ static void json_quota(struct jsonw *j, const struct workspace_quota *q)
 }
 
 static void json_workspace_limits(
-	struct workspace_cli *x, const struct workspace_amount *a, struct jsonw *j)
+	struct workspace_cli *x, const struct workspace_amount *a, bool live, struct jsonw *j)
 {
 	char why[256], other[256];
 	bool frozen = false, refused = false;
@@ -207,6 +223,7 @@ static void json_workspace_limits(
 	jsonw_text(j, "on_breach", workspace_breach_name(x->limits.breach));
 	jsonw_uint(j, "used_bytes", a->bytes);
 	jsonw_uint(j, "used_files", a->files);
+	jsonw_bool(j, "live", live);
 	jsonw_bool(j, "over", workspace_over(&x->limits, a));
 	jsonw_bool(j, "enforced", x->still.n && keeper_find());
 	jsonw_text(j, "frozen", frozen ? why : NULL);
@@ -235,7 +252,7 @@ static int json_workspace(struct workspace_cli *x, const struct shown_workspace 
 	jsonw_text(&j, "pending", *s->pending ? s->pending : NULL);
 	workspace_cli_json_holders(x, &s->usage.info, &j);
 	workspace_cli_json_git(&s->git, &j);
-	json_workspace_limits(x, &s->amount, &j);
+	json_workspace_limits(x, &s->amount, s->live, &j);
 	if (s->archived)
 		jsonw_null(&j, "flags");
 	else
