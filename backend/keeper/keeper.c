@@ -53,14 +53,17 @@ struct kept {
 	struct workspace_limits limits;
 	struct watched_tree tree;
 	struct workspace_amount used;
-	struct freeze of;   /* its containers, as of the last look */
-	bool told;          /* that it is over its limit */
-	bool anew;          /* not judged since it is known, or something was said of it */
-	int64_t next_ns;    /* not counted before */
-	int64_t again_ns;   /* what failed was tried again after that; 0: nothing did */
-	int64_t sure_ns;    /* nor all of it */
-	bool unsure;        /* since then parts alone were counted */
-	bool known;         /* it was counted */
+	struct freeze of; /* its containers, as of the last look */
+	bool told;        /* that it is over its limit */
+	bool anew;        /* not judged since it is known, or something was said of it */
+	int64_t next_ns;  /* not counted before */
+	int64_t again_ns; /* what failed was tried again after that; 0: nothing did */
+	int64_t sure_ns;  /* nor all of it */
+	bool unsure;      /* since then parts alone were counted */
+	bool known;       /* it was counted */
+	struct kept_flags flags;
+	int64_t flags_ns,
+		look_ns;    /* Unix time of the last look for them; the next one, not before */
 	int64_t changed_ns; /* Unix time of the last change that was seen; 0: none */
 	int64_t every_ns, keep,
 		save_ns; /* checkpoints, the next one not before; every_ns 0: none */
@@ -88,8 +91,10 @@ struct keeper {
 
 static void release_kept(struct kept *kept, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		close(kept[i].tree.root);
+		kept_flags_release(&kept[i].flags);
+	}
 	free(kept);
 }
 
@@ -129,6 +134,9 @@ static void take_over_kept(struct kept *w, const struct kept *old)
 	w->told = old->told;
 	w->saver = old->saver;
 	w->changed_ns = old->changed_ns;
+	w->flags.since_ns = old->flags.since_ns;
+	w->flags.sums.small = old->flags.sums.small;
+	w->flags.sums.small_ns = old->flags.sums.small_ns;
 	if (w->every_ns == old->every_ns)
 		w->save_ns = old->save_ns;
 }
@@ -411,6 +419,30 @@ static void count_kept(struct keeper *k, struct kept *w)
 	judge_kept(k, w);
 }
 
+static void look_for_flags(struct keeper *k, struct kept *w)
+{
+	AUTO_FREE char *place = xasprintf(
+		"%s/%s/%s", k->o->tree, workspace_kind_folder(w->info.kind), w->info.name);
+	int64_t start = clock_mono_ns(), least;
+
+	kept_flags_look(&w->flags, &k->watched, &w->tree, place, live_since(k->all, &w->info));
+	w->flags_ns = clock_wall_ms() * NS_PER_MS;
+	k->news = true;
+	least = (clock_mono_ns() - start) * SHARE;
+	w->look_ns = clock_mono_ns() + (least < LONGEST_NS ? LONGEST_NS : least);
+}
+
+static void look_due(struct keeper *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		struct kept *w = &k->kept[i];
+
+		if (w->tree.fresh && !w->tree.blind && clock_mono_ns() >= w->look_ns)
+			look_for_flags(k, w);
+	}
+	malloc_trim(0);
+}
+
 /* What is seen to happen is noted here; what it comes to when it is counted. */
 static void note_changes(struct keeper *k)
 {
@@ -431,7 +463,11 @@ static void describe_kept(const struct kept *w, struct live *ret)
 		.bytes = t->sizes > UINT64_MAX ? UINT64_MAX : (uint64_t)t->sizes,
 		.files = t->files,
 		.partly = t->blind,
-		.changed_ns = w->changed_ns};
+		.changed_ns = w->changed_ns,
+		.flags = w->flags.sums,
+		.flags_ns = w->flags_ns};
+	if (t->blind)
+		ret->flags = (struct flag_sums){.unread = 1};
 	snprintf(ret->name, sizeof ret->name, "%s", w->info.name);
 }
 
@@ -456,7 +492,7 @@ static void tell_others(struct keeper *k)
 static bool any_dirty(const struct keeper *k)
 {
 	for (size_t i = 0; i < k->n; i++)
-		if (k->kept[i].tree.changed)
+		if (k->kept[i].tree.changed || (k->kept[i].tree.fresh && !k->kept[i].tree.blind))
 			return true;
 	return false;
 }
@@ -471,7 +507,6 @@ static void count_due(struct keeper *k)
 		if (w->tree.changed && now >= w->next_ns)
 			count_kept(k, w);
 	}
-	malloc_trim(0);
 }
 
 /* One at a time of each; who makes it tells the log, and drops what is too old. */
@@ -583,6 +618,7 @@ static int keep_going(struct keeper *k, struct err *e)
 		if (p[1].revents && load_kept(k, e))
 			return -1;
 		count_due(k);
+		look_due(k);
 		tell_others(k);
 		kept_ends_go_on(&k->ends);
 		kept_past_go_on(&k->past);

@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include <berth/mem.h>
+#include <berth/str.h>
 #include <berth/sum.h>
 
-#define EVENTS (IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
+#define EVENTS \
+	(IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR)
 #define DIRS_MAX 20000 /* of all trees: two megabytes */
 #define DEPTH_MAX 64
 
@@ -27,6 +29,8 @@ struct watched_dir {
 	uint64_t inode;
 	uint64_t bytes, sizes; /* in it by itself */
 	uint32_t names, files;
+	uint32_t seen; /* who looks at what changed has it */
+	bool fresh;    /* not looked at since it changed */
 	bool todo;
 	bool subdirs; /* some may be new */
 };
@@ -101,6 +105,11 @@ static void want_look(struct watched *w, struct watched_dir *d)
 	d->todo = true;
 	w->todo = mem_grow(w->todo, &w->todo_cap, w->ntodo + 1, sizeof *w->todo);
 	w->todo[w->ntodo++] = d->wd;
+}
+
+static void want_fresh(struct watched_dir *d)
+{
+	d->fresh = d->of->fresh = true;
 }
 
 /* -- watching ---------------------------------------------------------------------------------------- */
@@ -180,6 +189,7 @@ static void meet_directory(
 			.inode = st.st_ino,
 			.subdirs = true};
 		w->live++;
+		want_fresh(&w->dir[w->n]);
 		want_look(w, &w->dir[w->n++]);
 	}
 }
@@ -362,6 +372,57 @@ void watched_doubt(struct watched *w, struct watched_tree *t)
 			want_look(w, &w->dir[i]);
 }
 
+/* -- looking --------------------------------------------------------------------------------------- */
+
+/* From the root down. */
+static void name_watched(const struct watched *w, const struct watched_dir *d, struct str *out)
+{
+	const struct watched_dir *way[DEPTH_MAX];
+	size_t depth = 0;
+
+	for (; d && d->up && depth < DEPTH_MAX; d = find_watched(w, d->up))
+		way[depth++] = d;
+	str_clear(out);
+	while (depth-- > 0) {
+		str_adds(out, way[depth]->name);
+		if (depth)
+			str_addc(out, '/');
+	}
+}
+
+void watched_look(struct watched *w, struct watched_tree *t, watched_look_fn *look, void *ctx)
+{
+	AUTO_STR struct str path = STR_INIT;
+
+	t->fresh = false;
+	for (size_t i = 0; i < w->n; i++) {
+		struct watched_dir *d = &w->dir[i];
+		AUTO_CLOSE int fd = -1;
+
+		if (d->of != t || !d->fresh)
+			continue;
+		d->fresh = false;
+		fd = open_watched(w, d);
+		if (fd < 0) /* it is on its way to elsewhere, which is told */
+			continue;
+		name_watched(w, d, &path);
+		look(ctx, fd, d->wd, path.s, &d->seen);
+	}
+}
+
+void watched_again(struct watched *w, int watch)
+{
+	struct watched_dir *d = find_watched(w, watch);
+
+	if (d)
+		want_fresh(d);
+}
+
+bool watched_has(const struct watched *w, int watch)
+{
+	return find_watched(w, watch) != NULL;
+}
+
 /* -- what happens ------------------------------------------------------------------------------------ */
 
 /* A directory that is moved is told of twice, at once; where the second is missing it has left. */
@@ -377,8 +438,15 @@ static void take_change(struct watched *w, const struct inotify_event *ev)
 {
 	struct watched_dir *d = find_watched(w, ev->wd);
 
+	/* A mode changes nothing of how much there is. */
+	if (d && ev->mask & IN_ATTRIB) {
+		if (ev->len && !(ev->mask & IN_ISDIR))
+			want_fresh(d);
+		return;
+	}
 	if (!d)
 		return;
+	want_fresh(d);
 	d->of->touched = true;
 	if (ev->mask & IN_IGNORED) {
 		d->of->changed = true;

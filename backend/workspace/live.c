@@ -48,13 +48,31 @@ int live_write(struct workspaces *w, const struct live *all, size_t n, struct er
 
 		str_addf(&text,
 			"%d %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %d %" PRId64 "\n",
+			" %d %" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			" %" PRId64 " %" PRIu64 " %" PRIu64 "\n",
 			(int)l->kind, l->name, l->inode, l->amount.bytes, l->amount.files,
-			l->amount.unread, l->bytes, l->files, l->partly, l->changed_ns);
+			l->amount.unread, l->bytes, l->files, l->partly, l->changed_ns, l->flags_ns,
+			l->flags.executables, l->flags.links, l->flags.secrets, l->flags.small,
+			l->flags.small_ns, l->flags.unsearched, l->flags.unread);
 	}
 	return file_replace(path, text.s, text.len, false) < 0
 		? err_sys(e, errno, "cannot save what is counted in %.300s", w->dir)
 		: 0;
+}
+
+int64_t live_since(struct workspaces *w, const struct workspace_info *i)
+{
+	AUTO_FREE char *held = xasprintf(".held/%s:%s", workspace_kind_name(i->kind), i->name);
+	AUTO_FREE char *store =
+		xasprintf("../checkpoints/%s/%s", workspace_kind_folder(i->kind), i->name);
+	char newest[CHECKPOINT_NAME_MAX + 1];
+	int64_t since = 0, made;
+	struct stat st;
+
+	if (fstatat(w->fd, held, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		since = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	checkpoint_glance(w->fd, store, newest, &made);
+	return made > since ? made : since;
 }
 
 static bool parse_live(const char *line, struct live *l)
@@ -64,10 +82,12 @@ static bool parse_live(const char *line, struct live *l)
 	*l = (struct live){0};
 	if (sscanf(line,
 		    "%d %64s %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-		    " %d %" SCNd64 "%n",
+		    " %d %" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		    " %" SCNd64 " %" SCNu64 " %" SCNu64 "%n",
 		    &kind, l->name, &l->inode, &l->amount.bytes, &l->amount.files,
-		    &l->amount.unread, &l->bytes, &l->files, &partly, &l->changed_ns,
-		    &used) != 10 ||
+		    &l->amount.unread, &l->bytes, &l->files, &partly, &l->changed_ns, &l->flags_ns,
+		    &l->flags.executables, &l->flags.links, &l->flags.secrets, &l->flags.small,
+		    &l->flags.small_ns, &l->flags.unsearched, &l->flags.unread, &used) != 18 ||
 		line[used] || kind < 0 || kind >= WORKSPACE_KINDS ||
 		!text_is_plain_name(l->name, WORKSPACE_NAME_MAX))
 		return false;

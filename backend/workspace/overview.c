@@ -16,6 +16,7 @@
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/hash.h>
+#include <berth/live.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -127,8 +128,19 @@ static const char *branch_of(struct workspaces *w, const char *project, struct a
 	return arena_printf(mem, "%.8s", text); /* no branch: a commit */
 }
 
+/* What was new when it was looked for is not, after another checkpoint. */
+static void fill_flags(const struct live *l, struct overview_row *r)
+{
+	r->live = l && l->flags_ns;
+	if (!r->live)
+		return;
+	r->flags = l->flags;
+	if (r->newest_ns > l->flags_ns)
+		r->flags = (struct flag_sums){.links = l->flags.links};
+}
+
 static void fill_overview_row(struct workspaces *w, int data, const struct workspace_usage *u,
-	struct overview_row *r, struct arena *mem)
+	const struct live *l, struct overview_row *r, struct arena *mem)
 {
 	AUTO_FREE char *store =
 		xasprintf("checkpoints/%s/%s", workspace_kind_folder(u->info.kind), u->info.name);
@@ -144,6 +156,7 @@ static void fill_overview_row(struct workspaces *w, int data, const struct works
 	r->limited = r->limits.breach != WORKSPACE_BREACHES;
 	r->limits.breach = r->limited ? r->limits.breach : WORKSPACE_FREEZE;
 	r->checkpoints = checkpoint_glance(data, store, r->newest, &r->newest_ns);
+	fill_flags(l, r);
 	workspace_git(w, &u->info, &r->git);
 	r->branch = u->info.kind == WORKSPACE_PROJECT ? branch_of(w, u->info.name, mem) : "";
 }
@@ -266,13 +279,17 @@ static int look_at_tree(
 	struct workspaces *w, int data, struct overview *ret, struct arena *mem, struct err *e)
 {
 	AUTO_FREE struct workspace_usage *all = NULL;
+	AUTO_FREE struct live *live = NULL;
 	struct overview_row *rows;
+	size_t nlive;
 
 	if (workspace_usage_known(w, &all, &ret->n, e) < 0)
 		return -1;
+	nlive = live_read(w, &live);
 	rows = arena_array(mem, ret->n + 1, sizeof *rows);
 	for (size_t i = 0; i < ret->n; i++)
-		fill_overview_row(w, data, &all[i], &rows[i], mem);
+		fill_overview_row(
+			w, data, &all[i], live_find(live, nlive, &all[i].info), &rows[i], mem);
 	ret->rows = rows;
 	ret->dir = real_dir(w, mem);
 	look_at_shared(w, ret, mem);
@@ -368,8 +385,10 @@ static int look_at_workspace_in(struct workspaces *w, int data, const char *dir,
 	AUTO_FREE char *store =
 		xasprintf("%s/checkpoints/%s/%s", dir, workspace_kind_folder(i->kind), i->name);
 	const struct workspace_usage u = ret->row.usage;
+	AUTO_FREE struct live *live = NULL;
+	size_t nlive = live_read(w, &live);
 
-	fill_overview_row(w, data, &u, &ret->row, mem);
+	fill_overview_row(w, data, &u, live_find(live, nlive, &u.info), &ret->row, mem);
 	ret->kept = keeps_quota(w, i);
 	ret->path = arena_printf(
 		mem, "%s/%s/%s", real_dir(w, mem), workspace_kind_folder(i->kind), i->name);

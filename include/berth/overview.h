@@ -11,6 +11,7 @@
 
 #include "arena.h"
 #include "checkpoint.h"
+#include "flags.h"
 #include "workspace.h"
 
 struct overview_row {
@@ -18,6 +19,8 @@ struct overview_row {
 		held; /* the first of nheld containers that have it, from up to down */
 	size_t nheld;
 	struct workspace_usage usage; /* counted_ns 0: not counted yet */
+	bool live;                    /* the keeper counts it, and has looked for flags: */
+	struct flag_sums flags;       /* struct live */
 	bool limited;                 /* a person said so of this one; else the settings hold */
 	struct workspace_limits limits;
 	size_t checkpoints;

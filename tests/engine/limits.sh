@@ -71,6 +71,26 @@ check 'let go' says 0 '*holds more than its limit*1 container runs again*' "$BER
 check 'it makes room and ends' wait_for 60 ended
 check 'in order' grep -qx room exec.out
 
+of='who shows it'
+# known FIELD: as the keeper has it, without a count now.
+known() { "$BERTH" workspace usage --cached --json | python3 -c 'import json,sys; print(next(w for w in json.load(sys.stdin)["workspaces"] if w["name"] == "lim")[sys.argv[1]])' "$1"; }
+# sees FIELD N: a flag of the keeper's.
+sees() { [ "$("$BERTH" workspace show lim --json | python3 -c 'import json,sys; print((json.load(sys.stdin)["live_flags"] or {}).get(sys.argv[1]))' "$1")" = "$2" ]; }
+holds() { [ "$(known bytes)" = "$1" ]; }
+"$BERTH" workspace limit lim --bytes 1g >/dev/null
+check 'nothing is flagged that was there before' wait_for 60 sees secrets 0
+before=$(known bytes)
+inside 'head -c 3000000 /dev/zero >more; echo API_TOKEN=abcd1234efgh5678 >settings; ln -s /etc out; echo x >run; chmod +x run'
+check 'it ends' wait_for 60 ended
+check 'what it wrote is known without a count' wait_for 60 holds $((before + 3000000 + 27 + 2))
+check 'it is the count that limits are enforced by' says 0 '*, as the keeper counts*' "$BERTH" workspace show lim
+check 'a likely secret is seen' wait_for 60 sees secrets 1
+check 'a link that leads out' sees links_out 1
+check 'and an executable' sees executables 1
+rm "$files/more" "$files/settings" "$files/out" "$files/run"
+check 'gone, they are not' wait_for 60 sees secrets 0
+check 'nor is what they held' wait_for 60 holds "$before"
+
 of='files'
 check 'limit' says 0 '*500 files*' "$BERTH" workspace limit lim --files 500 --bytes 1g
 # shellcheck disable=SC2016 # for the shell in there

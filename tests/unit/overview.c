@@ -310,6 +310,48 @@ static void test_live(void **state)
 	assert_int_equal(live_read(w, &(struct live *){NULL}), 0);
 }
 
+/* What is new is so until the next checkpoint; a link that leads out is always one. */
+static void test_live_flags(void **state)
+{
+	struct live l = {.kind = WORKSPACE_TASK,
+		.name = "a",
+		.flags = {.executables = 3, .links = 2, .secrets = 1, .small = 5000}};
+	struct overview_one one;
+	int64_t since;
+	int lock;
+
+	(void)state;
+	make_workspace_named(WORKSPACE_TASK, "a");
+	l.inode = take_look().rows[0].usage.info.inode;
+	lock = live_start(w, &e);
+	assert_int_equal(live_write(w, &l, 1, &e), 0);
+	assert_false(take_look().rows[0].live); /* none was looked for yet */
+	l.flags_ns = clock_wall_ms() * 1000000;
+	assert_int_equal(live_write(w, &l, 1, &e), 0);
+	assert_true(take_look().rows[0].live);
+	assert_int_equal(take_look().rows[0].flags.secrets, 1);
+	assert_int_equal(overview_one(tree_path(""), 0, WORKSPACE_TASK, "a", 0, &one, &mem, &e), 0);
+	assert_int_equal(one.row.flags.executables, 3);
+	assert_int_equal(live_since(w, &one.row.usage.info), 0);
+	assert_int_equal(
+		workspace_hold(w, WORKSPACE_TASK, "a",
+			&(struct workspace_holder){.container = "b", .agent = "a", .engine = "e"},
+			&e),
+		1);
+	since = live_since(w, &one.row.usage.info);
+	assert_true(since > 0);
+	while (clock_wall_ms() * 1000000 <= l.flags_ns + 20000000)
+		; /* the clock of files has ticks */
+	make_checkpoint_of("checkpoints/tasks/a", "workspaces/tasks/a", "one");
+	assert_true(live_since(w, &one.row.usage.info) > since);
+	assert_int_equal(take_look().rows[0].flags.secrets, 0);
+	assert_int_equal(take_look().rows[0].flags.executables, 0);
+	assert_int_equal(take_look().rows[0].flags.small, 0);
+	assert_int_equal(take_look().rows[0].flags.links, 2);
+	close(lock);
+	assert_false(take_look().rows[0].live);
+}
+
 /* Too large to be watched: how much is counted, but not of which sizes. */
 static void test_live_partly(void **state)
 {
@@ -349,10 +391,14 @@ static void test_live_lines(void **state)
 	make_workspace_named(WORKSPACE_TASK, "a");
 	lock = live_start(w, &e);
 	tree_text("workspaces/.live/now",
-		"\n0 a 5 1 2 3 4 5 0\n0 a 5 1 2 3 4 5 0 6 7\n9 a 5 1 2 3 4 5 0 6\n0 ../a 5 1 2 3 4 5 0 6\n"
-		"1 b 5 1 2 3 4 5 1 6\nx");
+		"\n0 a 5 1 2 3 4 5 0 6\n"
+		"0 a 5 1 2 3 4 5 0 6 7 1 2 3 4 5 6 7 8\n"
+		"9 a 5 1 2 3 4 5 0 6 7 1 2 3 4 5 6 7\n"
+		"0 ../a 5 1 2 3 4 5 0 6 7 1 2 3 4 5 6 7\n"
+		"1 b 5 1 2 3 4 5 0 6 7 1 2 3 4 5 6 7\nx");
 	assert_int_equal(live_read(w, &all), 1);
 	assert_string_equal(all[0].name, "b");
+	assert_int_equal(all[0].flags.unread, 7);
 	free(all);
 	tree_text("workspaces/.live/now", "");
 	assert_int_equal(live_read(w, &all), 0);
@@ -462,6 +508,7 @@ int main(void)
 		CASE(test_holder),
 		CASE(test_limits_told),
 		CASE(test_live),
+		CASE(test_live_flags),
 		CASE(test_live_partly),
 		CASE(test_live_lines),
 		CASE(test_keeper_told),

@@ -75,7 +75,8 @@ struct shown_workspace {
 	bool archived;                         /* then this is what there is: */
 	struct workspace_archive archive;
 	struct workspace_amount amount;
-	bool live;                /* that is the keeper's, which is enforced */
+	bool live; /* the keeper keeps it, and what that counts is enforced: */
+	struct live kept;
 	struct workspace_git git; /* of a project */
 	struct flags flags;
 };
@@ -103,20 +104,37 @@ static void print_flags(const struct flags *f)
 		print_flag(&first, "none");
 }
 
-static void json_flags(struct jsonw *j, const struct flags *f)
+static void json_flag_sums(struct jsonw *j, const struct flag_sums *s)
 {
-	static const char *const words[] = {
-		[FLAG_EXECUTABLE] = "executable", [FLAG_LINK] = "link", [FLAG_SECRET] = "secret"};
-	const struct flag_sums *s = &f->sums;
-
-	jsonw_object(j, "flags");
-	jsonw_text(j, "since", *f->since ? f->since : NULL);
 	jsonw_uint(j, "executables", s->executables);
 	jsonw_uint(j, "links_out", s->links);
 	jsonw_uint(j, "small_files_per_minute", s->small);
 	jsonw_bool(j, "flood", s->small >= FLAG_FLOOD);
 	jsonw_uint(j, "secrets", s->secrets);
 	jsonw_uint(j, "unsearched", s->unsearched);
+}
+
+/* Less thorough, but known without a look: since a container has it. */
+static void json_live_flags(struct jsonw *j, const struct live *l)
+{
+	if (!l || !l->flags_ns) {
+		jsonw_null(j, "live_flags");
+		return;
+	}
+	jsonw_object(j, "live_flags");
+	jsonw_int(j, "looked_ms", l->flags_ns / 1000000);
+	json_flag_sums(j, &l->flags);
+	jsonw_end(j);
+}
+
+static void json_flags(struct jsonw *j, const struct flags *f)
+{
+	static const char *const words[] = {
+		[FLAG_EXECUTABLE] = "executable", [FLAG_LINK] = "link", [FLAG_SECRET] = "secret"};
+
+	jsonw_object(j, "flags");
+	jsonw_text(j, "since", *f->since ? f->since : NULL);
+	json_flag_sums(j, &f->sums);
 	jsonw_array(j, "found");
 	for (int k = 0; k < FLAG_KINDS; k++)
 		for (size_t i = 0; i < f->nnamed[k]; i++) {
@@ -141,6 +159,7 @@ static int learn_amount(struct workspace_cli *x, struct shown_workspace *s, stru
 	s->live = l != NULL;
 	if (!l)
 		return workspace_amount(x->root, &s->amount, NULL, NULL, e);
+	s->kept = *l;
 	s->amount = l->amount;
 	return 0;
 }
@@ -257,6 +276,7 @@ static int json_workspace(struct workspace_cli *x, const struct shown_workspace 
 		jsonw_null(&j, "flags");
 	else
 		json_flags(&j, &s->flags);
+	json_live_flags(&j, s->live ? &s->kept : NULL);
 	jsonw_array(&j, "checkpoints");
 	for (size_t i = 0; i < s->npoints; i++) {
 		jsonw_object(&j, NULL);

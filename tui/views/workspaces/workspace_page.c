@@ -6,6 +6,7 @@
 
 #include <berth/clock.h>
 #include <berth/format.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/message.h>
 #include <berth/str.h>
@@ -39,7 +40,7 @@ struct workspace_page {
 	int64_t looked_ns;
 	struct flags_work *flags; /* NULL: not looked for yet */
 	uint64_t flagging;        /* 0: not asked */
-	uint64_t flags_stamp;     /* of the overview at which they were asked for */
+	uint64_t flags_stamp;     /* of what was known when they were asked for: stamp_flags */
 	int64_t flags_ns;
 	char restoring[CHECKPOINT_NAME_MAX +
 		1]; /* the plan that is being made is for this; "": none */
@@ -160,6 +161,16 @@ static void look_at_workspace(struct view *v)
 	s->looking = app_send(v->app, c);
 }
 
+/* The same as long as another look would find nothing new.  While an agent writes, something always changes: then only
+ * what the keeper sees counts. */
+static uint64_t stamp_flags(const struct overview_one *one)
+{
+	const struct overview_row *r = &one->row;
+	uint64_t hash = hash_more(HASH_START, &r->flags, sizeof r->flags);
+
+	return r->live ? hash_more(hash, &r->newest_ns, sizeof r->newest_ns) : one->stamp;
+}
+
 /* Once, and again when something is known to have changed. */
 static void look_at_flags(struct view *v)
 {
@@ -167,12 +178,12 @@ static void look_at_flags(struct view *v)
 	struct command *c;
 
 	if (!s->known || s->flagging || s->one.row.usage.info.unmounted ||
-		s->flags_stamp == s->one.stamp ||
+		s->flags_stamp == stamp_flags(&s->one) ||
 		(s->flags && clock_mono_ns() - s->flags_ns < FLAGS_NS))
 		return;
 	c = command_new(CMD_WORK);
 	command_work(c, &flags_work_new(&s->one)->work);
-	s->flags_stamp = s->one.stamp;
+	s->flags_stamp = stamp_flags(&s->one);
 	s->flagging = app_send(v->app, c);
 }
 

@@ -226,6 +226,13 @@ void workspace_row_age(char *buf, size_t cap, int64_t now_ms, int64_t then_ns)
 		snprintf(buf, cap, "%s ago", format_age(age, ms));
 }
 
+bool workspace_row_flagged(const struct overview_row *w)
+{
+	const struct flag_sums *f = &w->flags;
+
+	return w->live && (f->links || f->secrets || f->small >= FLAG_FLOOD);
+}
+
 /* --- columns --- */
 
 static void sum_words(const struct workspace_sum *s, char *buf, size_t cap)
@@ -249,7 +256,9 @@ static void workspace_name_text(const struct table_row *r, char *buf, size_t cap
 		snprintf(buf, cap, "%s/%s", workspace_kind_folder(x->archive->kind),
 			x->archive->name);
 	} else if (x->w || x->shared) {
-		*st = x->w && x->holder.runs ? STYLE(STRONG) : STYLE(TEXT);
+		*st = x->w && workspace_row_flagged(x->w) ? STYLE(WARN)
+			: x->w && x->holder.runs          ? STYLE(STRONG)
+							  : STYLE(TEXT);
 		snprintf(buf, cap, "%s", x->w ? x->w->usage.info.name : x->shared->name);
 	} else if (x->sum.n) {
 		sum_words(&x->sum, sum, sizeof sum);
@@ -555,6 +564,41 @@ static int files_fill_compare(const struct table_row *a, const struct table_row 
 	return x < y ? -1 : x > y;
 }
 
+/* "1 secret, 2 links out, flood, 12 executables" */
+static void workspace_flags_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct workspace_row *x = workspace_of(r);
+	const struct flag_sums *f = x->w && x->w->live ? &x->w->flags : NULL;
+	const struct {
+		uint64_t n;
+		const char *one, *many;
+	} kinds[] = {{f ? f->secrets : 0, "secret", "secrets"},
+		{f ? f->links : 0, "link out", "links out"},
+		{f && f->small >= FLAG_FLOOD ? f->small : 0, "", "small files a minute"},
+		{f ? f->executables : 0, "executable", "executables"}};
+	char n[FORMAT_MAX];
+	size_t used = 0;
+
+	*st = x->w && workspace_row_flagged(x->w) ? STYLE(WARN) : STYLE(DIM);
+	for (size_t i = 0; i < COUNT(kinds) && used < cap; i++)
+		if (kinds[i].n)
+			used += (size_t)snprintf(buf + used, cap - used, "%s%s %s",
+				used ? ", " : "", format_count(n, kinds[i].n),
+				kinds[i].n == 1 ? kinds[i].one : kinds[i].many);
+}
+
+static uint64_t weigh_flags(const struct workspace_row *x)
+{
+	const struct flag_sums *f = x->w && x->w->live ? &x->w->flags : NULL;
+
+	return f ? f->secrets + f->links + (f->small >= FLAG_FLOOD) : 0;
+}
+
+static int workspace_flags_compare(const struct table_row *a, const struct table_row *b)
+{
+	return (int)sign_of_difference(weigh_flags(workspace_of(a)), weigh_flags(workspace_of(b)));
+}
+
 static void workspace_counted_text(
 	const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
@@ -599,6 +643,8 @@ const struct table_column workspace_columns[] = {
 		.text = workspace_branch_text},
 	{.name = "git", .head = "GIT", .min = 8, .ideal = 20, .keep = 35, .descending = true,
 		.text = workspace_git_text, .compare = workspace_git_compare},
+	{.name = "flags", .head = "FLAGS", .min = 8, .ideal = 28, .grow = 1, .keep = 50, .optional = true,
+		.descending = true, .text = workspace_flags_text, .compare = workspace_flags_compare},
 	{.name = "counted", .head = "COUNTED", .min = 9, .ideal = 9, .keep = 50, .right = true, .optional = true,
 		.text = workspace_counted_text},
 	{.name = "owner", .head = "OWNER", .min = 12, .ideal = 14, .keep = 50, .optional = true,

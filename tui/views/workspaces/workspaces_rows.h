@@ -52,6 +52,8 @@ struct workspace_limits workspace_row_limits(
 /* How much of a limit is used, 0..; less than 0: not known, or there is no limit. */
 double workspace_fill_bytes(const struct workspace_row *r);
 double workspace_fill_files(const struct workspace_row *r);
+/* The keeper sees in it what a person should look at: executables alone are nothing special. */
+bool workspace_row_flagged(const struct overview_row *w);
 /* How many names count: the directory itself does not. */
 uint64_t workspace_names(const struct workspace_usage *u);
 
