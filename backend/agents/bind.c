@@ -10,9 +10,11 @@
 
 #include <berth/agents.h>
 #include <berth/clock.h>
+#include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/share.h>
+#include <berth/str.h>
 #include <berth/workspace.h>
 
 #define OF_ROOT 1000 /* as of every workspace that `up` makes for root */
@@ -110,16 +112,46 @@ static void name_holder(struct workspace_holder *by, const struct agent_def *a, 
 	snprintf(by->engine, sizeof by->engine, "%s", engine_word(engine));
 }
 
-static void tell_line(struct agents_host *h, const struct agent_def *a, size_t most,
-	const struct workspace_line *l)
+static void describe_full(
+	struct str *out, uint64_t most, const struct workspace_total *t, size_t before)
 {
-	char line[200];
+	char holds[FORMAT_MAX], may[FORMAT_MAX];
 
-	snprintf(line, sizeof line,
-		"waiting: %zu of %zu tasks are active (workspaces.active), %zu before this one; `berth workspace list` shows them",
-		l->active, most, l->before);
+	str_addf(out,
+		"waiting: all tasks together hold %s, more than %s (workspaces.total_bytes), %zu before this one; the largest:",
+		format_bytes(holds, t->bytes), format_bytes(may, most), before);
+	for (size_t i = 0; i < t->n; i++)
+		str_addf(out, "%s tasks/%s (%s, %s)", i ? "," : "", t->largest[i].name,
+			format_bytes(holds, t->largest[i].bytes),
+			workspace_state_name(t->largest[i].state));
+	str_adds(out, "; make room with `berth workspace archive` or `clean`");
+}
+
+static void tell_line(struct agents_host *h, const struct agent_def *a,
+	const struct workspace_turn *t, const struct workspace_line *l)
+{
+	AUTO_STR struct str line = STR_INIT;
+
+	if (l->full)
+		describe_full(&line, h->defaults.tasks.bytes, &t->total, l->before);
+	else
+		str_addf(&line,
+			"waiting: %zu of %zu tasks are active (workspaces.active), %zu before this one; `berth workspace list` shows them",
+			l->active, h->defaults.tasks.active, l->before);
 	if (h->say)
-		h->say(h->say_ctx, a->id, line);
+		h->say(h->say_ctx, a->id, line.s);
+}
+
+static int refuse_stopped(const struct agents_host *h, const struct agent_def *a,
+	const struct workspace_line *l, struct err *e)
+{
+	if (l->full)
+		return err_set(e, ERR_CANCELLED,
+			"%s was left unchanged: cancelled while all tasks together held too much.",
+			a->id);
+	return err_set(e, ERR_CANCELLED,
+		"%s was left unchanged: cancelled while %zu of %zu tasks were active.", a->id,
+		l->active, h->defaults.tasks.active);
 }
 
 int bind_wait(
@@ -129,27 +161,29 @@ int bind_wait(
 	struct workspace_holder by = {0};
 	struct workspace_line line;
 	enum workspace_kind kind;
-	bool told = false;
+	bool told = false, told_full = false;
 	int rc;
 
 	*ret = (struct bind_turn){.turn.fd = -1};
-	if (!h->defaults.tasks_active || !a->bound || !workspace_word(a->bound, &kind) ||
-		kind != WORKSPACE_TASK)
+	if ((!h->defaults.tasks.active && !h->defaults.tasks.bytes) || !a->bound ||
+		!workspace_word(a->bound, &kind) || kind != WORKSPACE_TASK)
 		return 0;
 	ret->w = open_places(e);
 	if (!ret->w)
 		return -1;
 	name_holder(&by, a, h->at.info.id);
-	while ((rc = workspace_turn(ret->w, &by, h->defaults.tasks_active, &ret->turn, &line, e)) ==
-		0) {
+	while ((rc = workspace_turn(ret->w, &by, &h->defaults.tasks, &ret->turn, &line, e)) == 0) {
+		bool *said = line.full ? &told_full : &told;
+
 		if (h->stop && h->stop(h->stop_ctx))
-			return err_set(e, ERR_CANCELLED,
-				"%s was left unchanged: cancelled while %zu of %zu tasks were active.",
-				a->id, line.active, h->defaults.tasks_active);
+			return refuse_stopped(h, a, &line, e);
 		/* Those before it may be about to begin. */
-		if (!told && line.active >= h->defaults.tasks_active) {
-			tell_line(h, a, h->defaults.tasks_active, &line);
-			told = true;
+		if (!*said &&
+			(line.full ||
+				(h->defaults.tasks.active &&
+					line.active >= h->defaults.tasks.active))) {
+			tell_line(h, a, &ret->turn, &line);
+			*said = true;
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -16,7 +16,7 @@
 int bind_make(const struct agent_def *a, struct err *e);
 /* -1: it is not there, or is root's, and what to do. */
 int bind_look(const struct agent_def *a, struct err *e);
-/* Waits in line until fewer tasks have a container than there may be (agents_defaults.tasks_active); said once by h->say.
+/* Waits in line until there are fewer tasks, or smaller ones, than there may be (agents_defaults.tasks); said once by h->say.
  * The place is kept until bind_waited, after bind_hold.  -1, ERR_CANCELLED: h->stop says so. */
 struct bind_turn {
 	struct workspaces *w; /* NULL: there was nothing to wait for */

@@ -100,6 +100,8 @@ const struct setting setting_table[] = {
 		"How many files and directories it may hold; 0: no limit."},
 	{"workspaces.active", SETTING_INT, AT(workspaces_active), 0, 1e6, NULL,
 		"Number of tasks that have a container at a time; agents of more wait in line; 0: no limit."},
+	{"workspaces.total_bytes", SETTING_BYTES, AT(workspaces_bytes), 0, 1e15, NULL,
+		"How much all tasks together may hold before agents of more wait in line; 0: no limit."},
 	{"workspaces.on_breach", SETTING_CHOICE, AT(workspace_breach), 0, 0, breach_words,
 		"Action above the limit: freeze its container, warn, or kill the processes in it."},
 	{"workspaces.checkpoint_bytes", SETTING_BYTES, AT(checkpoint_bytes), 0, 1e15, NULL,

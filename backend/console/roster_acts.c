@@ -174,6 +174,16 @@ static bool is_deal_stopped(void *ctx)
 	return atomic_load(&d->stop);
 }
 
+/* Why it takes so long: it waits in line, or prepares an image. */
+static void show_on_job(void *ctx, const char *agent, const char *line)
+{
+	struct deal *d = ctx;
+	char text[JOB_TEXT_MAX];
+
+	snprintf(text, sizeof text, "%s: %s", agent, line);
+	job_current(d->job, text);
+}
+
 static void *run_deal(void *arg)
 {
 	struct deal *d = arg;
@@ -184,7 +194,9 @@ static void *run_deal(void *arg)
 		.policy = &d->policy,
 		.defaults = r->defaults,
 		.stop = is_deal_stopped,
-		.stop_ctx = d};
+		.stop_ctx = d,
+		.say = show_on_job,
+		.say_ctx = d};
 	struct agents_host *h = NULL;
 	size_t i;
 

@@ -37,7 +37,7 @@ struct agents_defaults agents_defaults(const struct settings *s)
 		.journal_bytes = s->journal_bytes,
 		.egress_ask_s = (uint16_t)s->egress_ask_s,
 		.usual = {.bytes = s->workspace_bytes, .files = (uint64_t)s->workspace_files},
-		.tasks_active = (size_t)s->workspaces_active};
+		.tasks = {.active = (size_t)s->workspaces_active, .bytes = s->workspaces_bytes}};
 }
 
 struct agents_host *agents_open(const struct agents_options *o, struct err *e)

@@ -11,10 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/clock.h>
 #include <berth/mem.h>
 
 #define LINE ".waiting" /* a file for each that waits, locked by it: who dies leaves the line */
 #define NUMBER_LEN 10
+#define SUM_NS INT64_C(2000000000)  /* between two sums of all tasks */
+#define OLD_NS INT64_C(30000000000) /* what was counted longer ago is counted again */
 
 static bool is_number(const char *name)
 {
@@ -73,8 +76,8 @@ static int join_line(int line, struct workspace_turn *t, unsigned long last)
 }
 
 /* Under the lock.  Everyone joins, for what is granted is taken only a moment later: who comes meanwhile is behind. */
-static int look_at_line(
-	struct workspaces *w, size_t most, struct workspace_turn *t, struct workspace_line *ret)
+static int look_at_line(struct workspaces *w, const struct workspace_most *most,
+	struct workspace_turn *t, struct workspace_line *ret)
 {
 	AUTO_CLOSE int line = -1;
 	unsigned long last;
@@ -89,17 +92,34 @@ static int look_at_line(
 	ret->before = count_waiting(line, t->name, &last);
 	if (t->fd < 0 && join_line(line, t, last) < 0)
 		return -1;
-	return ret->before == 0 && ret->active < most;
+	return ret->before == 0 && !ret->full && (!most->active || ret->active < most->active);
 }
 
-int workspace_turn(struct workspaces *w, const struct workspace_holder *by, size_t most,
-	struct workspace_turn *t, struct workspace_line *ret, struct err *e)
+/* Not by everybody who waits, twenty times a second; a task that is removed counts no longer at once. */
+static int sum_now_and_then(struct workspaces *w, struct workspace_turn *t, struct err *e)
+{
+	int64_t now = clock_mono_ns();
+
+	if (t->summed_ns && now - t->summed_ns < SUM_NS)
+		return 0;
+	if (workspace_sum_tasks(w, clock_wall_ms() * 1000000 - OLD_NS, &t->total, e))
+		return -1;
+	t->summed_ns = clock_mono_ns();
+	return 0;
+}
+
+int workspace_turn(struct workspaces *w, const struct workspace_holder *by,
+	const struct workspace_most *most, struct workspace_turn *t, struct workspace_line *ret,
+	struct err *e)
 {
 	int rc;
 
 	*ret = (struct workspace_line){0};
-	if (!most)
+	if (!most->active && !most->bytes)
 		return 1;
+	if (most->bytes && sum_now_and_then(w, t, e))
+		return -1;
+	ret->full = most->bytes && t->total.bytes > most->bytes;
 	if (workspaces_lock(w, e) < 0)
 		return -1;
 	ret->mine = workspace_count_active(w, by, &ret->active);

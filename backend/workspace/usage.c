@@ -426,6 +426,45 @@ int workspace_usage_renew(
 	return counted < 0 || ((counted || nkept != n) && write_counted(w, all, n, e) < 0) ? -1 : 0;
 }
 
+/* --- all tasks together --- */
+
+static void note_large(struct workspace_total *t, const struct workspace_usage *u)
+{
+	size_t at = t->n < WORKSPACE_LARGEST ? t->n++ : WORKSPACE_LARGEST;
+
+	for (; at && t->largest[at - 1].bytes < u->disk; at--)
+		if (at < WORKSPACE_LARGEST)
+			t->largest[at] = t->largest[at - 1];
+	if (at == WORKSPACE_LARGEST)
+		return;
+	t->largest[at] = (struct workspace_large){.state = u->info.state, .bytes = u->disk};
+	memcpy(t->largest[at].name, u->info.name, sizeof t->largest[at].name);
+}
+
+int workspace_sum_tasks(
+	struct workspaces *w, int64_t older_ns, struct workspace_total *ret, struct err *e)
+{
+	AUTO_FREE struct workspace_usage *all = NULL;
+	size_t n, nkept, was, tasks = 0;
+	int64_t counted;
+
+	*ret = (struct workspace_total){0};
+	if (recall_usages(w, true, &all, &n, &nkept, e) < 0)
+		return -1;
+	while (tasks < n && all[tasks].info.kind == WORKSPACE_TASK)
+		tasks++;
+	was = tasks;
+	counted = count_old(w, all, &tasks, older_ns, NULL, NULL, e);
+	if (counted < 0)
+		return -1;
+	for (size_t i = 0; i < tasks; i++) {
+		sum_add(&ret->bytes, all[i].disk);
+		note_large(ret, &all[i]);
+	}
+	memmove(&all[tasks], &all[was], (n - was) * sizeof *all);
+	return counted && write_counted(w, all, tasks + n - was, e) < 0 ? -1 : 0;
+}
+
 /* --- how much counts for the limits --- */
 
 int workspace_amount(

@@ -13,7 +13,8 @@ struct agents_defaults {
 	uint64_t journal_bytes;
 	uint16_t egress_ask_s; /* how long a person is asked about an unknown target; 0: 30 s */
 	struct workspace_limits usual; /* of a workspace of berth's of which nothing was said */
-	size_t tasks_active; /* berth's tasks that have a container at a time; `up` waits for one to end, 0: any number */
+	struct workspace_most
+		tasks; /* of berth's that have a container: `up` of one more waits in line */
 };
 
 struct settings;

@@ -123,6 +123,7 @@ struct settings {
 	uint64_t checkpoint_bytes;
 	int64_t checkpoint_count;
 	int64_t workspaces_active;
+	uint64_t workspaces_bytes; /* of all tasks together */
 	struct arena mem;
 	const struct settings_found *found; /* of settings_check, while it reads; else NULL */
 };

@@ -112,20 +112,41 @@ struct workspace_holder {
 int workspace_hold(struct workspaces *w, enum workspace_kind kind, const char *name,
 	const struct workspace_holder *by, struct err *e);
 /*
- * Tasks that have a container at a time: `most`, 0 for any number.  Who comes later waits in line: a turn is a file that is
+ * Until so many tasks have a container, or all tasks together hold so much, others wait in line: a turn is a file that is
  * locked, so one that dies leaves the line.  1: this container's task may begin (or it has one already); 0: not yet, ask
  * again later, *ret says why.  The place in line is kept in *t until workspace_turn_end, after workspace_hold.
  */
+struct workspace_most {
+	size_t active;  /* tasks that have a container at a time */
+	uint64_t bytes; /* of all tasks, as limits count them; 0, both: any number */
+};
+#define WORKSPACE_LARGEST 3
+struct workspace_total {
+	uint64_t bytes;
+	size_t n; /* of largest */
+	struct workspace_large {
+		char name[WORKSPACE_NAME_MAX + 1];
+		enum workspace_state state;
+		uint64_t bytes;
+	} largest[WORKSPACE_LARGEST];
+};
+/* Of all tasks; counts those that were counted before that Unix time, or never. */
+int workspace_sum_tasks(
+	struct workspaces *w, int64_t older_ns, struct workspace_total *ret, struct err *e);
 struct workspace_turn {
-	int fd;        /* -1: not in line */
-	char name[16]; /* then "" */
+	int fd;                       /* -1: not in line */
+	char name[16];                /* then "" */
+	struct workspace_total total; /* where bytes are limited */
+	int64_t summed_ns;            /* monotonic; 0: not yet */
 };
 struct workspace_line {
 	size_t active, before; /* tasks that have a container; who waits before this one */
 	bool mine;             /* it has one already */
+	bool full;             /* the total is over its limit: t->total */
 };
-int workspace_turn(struct workspaces *w, const struct workspace_holder *by, size_t most,
-	struct workspace_turn *t, struct workspace_line *ret, struct err *e);
+int workspace_turn(struct workspaces *w, const struct workspace_holder *by,
+	const struct workspace_most *most, struct workspace_turn *t, struct workspace_line *ret,
+	struct err *e);
 void workspace_turn_end(struct workspaces *w, struct workspace_turn *t);
 /* Whatever this container of this engine held, it does so no longer. */
 int workspace_release(

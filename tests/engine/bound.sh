@@ -86,6 +86,19 @@ wait $next
 check 'the second is up' test $? = 0
 check 'and has its workspace' says 0 "$tree/tasks/next" "$BERTH" exec "${agent}o" -- pwd
 "$BERTH" down next.yaml >/dev/null
+# All tasks together: the next one waits until there is room.
+echo 'workspaces: {total_bytes: 1m, active: 0}' >total.set
+"$BERTH" workspace create task large >/dev/null && head -c 2000000 /dev/zero >"$tree/tasks/large/files/zeroes"
+"$BERTH" workspace mark large failed >/dev/null
+"$BERTH" --settings total.set up team.yaml >full.out 2>full.err &
+first=$!
+wait_for 60 grep -q 'waiting: all tasks together hold .* more than 1.0M (workspaces.total_bytes), 0 before this one; the largest: tasks/large (.*, failed)' full.err
+check 'it waits' kill -0 $first
+check 'without a container' fails docker inspect "berth-$agent"
+check 'room is made' says 0 '*removed*' "$BERTH" workspace clean large
+wait $first
+check 'then it is up' test $? = 0
+"$BERTH" down team.yaml >/dev/null
 # One that is archived is not made a second time, empty.
 sed 's/task:fix/task:stored/' team.yaml >stored.yaml
 "$BERTH" workspace create task stored >/dev/null && echo kept >"$tree/tasks/stored/files/r"

@@ -117,13 +117,72 @@ static void test_task_of_one(void **state)
 	assert_int_equal(e.kind, ERR_USAGE);
 }
 
-static int turn_of(
-	const char *container, size_t most, struct workspace_turn *t, struct workspace_line *line)
+static int turn_within(const char *container, struct workspace_most most, struct workspace_turn *t,
+	struct workspace_line *line)
 {
 	struct workspace_holder by = {.agent = "a", .engine = "E:1"};
 
 	snprintf(by.container, sizeof by.container, "%s", container);
-	return workspace_turn(w, &by, most, t, line, &e);
+	return workspace_turn(w, &by, &most, t, line, &e);
+}
+
+static int turn_of(
+	const char *container, size_t most, struct workspace_turn *t, struct workspace_line *line)
+{
+	return turn_within(container, (struct workspace_most){.active = most}, t, line);
+}
+
+/* Over the total nobody begins but who has begun; with room made the line goes on, in its order. */
+static void test_total(void **state)
+{
+	struct workspace_turn t[3] = {{.fd = -1}, {.fd = -1}, {.fd = -1}};
+	const struct workspace_most most = {.bytes = 200000};
+	struct workspace_line line;
+
+	(void)state;
+	for (const char *const *name = (const char *const[]){"a", "b", "c", "d", "e", NULL}; *name;
+		name++)
+		make_held(WORKSPACE_TASK, *name);
+	make_held(WORKSPACE_PROJECT, "p");
+	tree_text("w/projects/p/docs/large", "");
+	assert_int_equal(truncate(tree_path("w/projects/p/docs/large"), 1000000), 0);
+	assert_int_equal(turn_within("berth-a", most, &t[0], &line), 1); /* projects do not count */
+	assert_int_equal(hold_named(WORKSPACE_TASK, "a", "berth-a"), 1);
+	workspace_turn_end(w, &t[0]);
+	for (const char *const *name = (const char *const[]){"a", "b", "c", "d", NULL}; *name;
+		name++) {
+		char large[32];
+
+		snprintf(large, sizeof large, "w/tasks/%s/files/large", *name);
+		tree_text(large, "");
+		assert_int_equal(truncate(tree_path(large), 20000 + 1000 * (**name - 'a')), 0);
+	}
+	tree_text("w/.usage", ""); /* what was counted before is not known any more */
+	assert_int_equal(turn_within("berth-b", most, &t[1], &line), 1);
+	workspace_turn_end(w, &t[1]);
+	assert_int_equal(truncate(tree_path("w/tasks/c/files/large"), 150000), 0);
+	assert_int_equal(workspace_end(w, "c", WORKSPACE_FAILED, 1, &e), 0);
+	tree_text("w/.usage", "");
+	assert_int_equal(turn_within("berth-b", most, &t[1], &line), 0);
+	assert_true(line.full && line.before == 0);
+	assert_true(t[1].total.bytes > most.bytes);
+	assert_int_equal(t[1].total.n, WORKSPACE_LARGEST);
+	assert_string_equal(t[1].total.largest[0].name, "c");
+	assert_true(t[1].total.largest[0].bytes > 150000);
+	assert_int_equal(t[1].total.largest[0].state, WORKSPACE_FAILED);
+	assert_string_equal(t[1].total.largest[1].name, "d");
+	assert_string_equal(t[1].total.largest[2].name, "b");
+	assert_int_equal(turn_within("berth-d", most, &t[2], &line), 0);
+	assert_int_equal(line.before, 1);
+	assert_int_equal(turn_within("berth-a", most, &t[0], &line), 1); /* it has one already */
+	assert_int_equal(workspace_remove(w, WORKSPACE_TASK, "c", &e), 0);
+	t[1].summed_ns = t[2].summed_ns = 0; /* later */
+	assert_int_equal(turn_within("berth-d", most, &t[2], &line), 0);
+	assert_false(line.full);
+	assert_int_equal(turn_within("berth-b", most, &t[1], &line), 1);
+	workspace_turn_end(w, &t[1]);
+	assert_int_equal(turn_within("berth-d", most, &t[2], &line), 1);
+	workspace_turn_end(w, &t[2]);
 }
 
 /* Two at a time: the third waits for one of them, the fourth for the third. */
@@ -273,8 +332,9 @@ int main(void)
 #define HELD_CASE(f) cmocka_unit_test_setup_teardown(f, setup_held, clear_held)
 	const struct CMUnitTest tests[] = {HELD_CASE(test_checkpoints_asked),
 		HELD_CASE(test_task_of_one), HELD_CASE(test_line), HELD_CASE(test_dead_in_line),
-		HELD_CASE(test_shared_project), HELD_CASE(test_of_one_directory),
-		HELD_CASE(test_kept_is_not_trusted), cmocka_unit_test(test_team_words)};
+		HELD_CASE(test_total), HELD_CASE(test_shared_project),
+		HELD_CASE(test_of_one_directory), HELD_CASE(test_kept_is_not_trusted),
+		cmocka_unit_test(test_team_words)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
