@@ -70,10 +70,20 @@ void workspace_recall_ends(struct workspaces *w, struct workspace_info *all, siz
 		closedir(d);
 }
 
+/* Its hashes are those of the end before. */
+static void forget_hashes(struct workspaces *w, const char *name)
+{
+	char path[sizeof SEALED "/" + WORKSPACE_NAME_MAX];
+
+	snprintf(path, sizeof path, SEALED "/%s", name);
+	unlinkat(w->fd, path, 0);
+}
+
 int workspace_forget_end(struct workspaces *w, const char *name, struct err *e)
 {
 	char path[sizeof ENDED "/" + WORKSPACE_NAME_MAX];
 
+	forget_hashes(w, name);
 	snprintf(path, sizeof path, ENDED "/%s", name);
 	return unlinkat(w->fd, path, 0) < 0 && errno != ENOENT
 		? err_sys(e, errno, "cannot clear how task %s ended", name)
@@ -88,6 +98,7 @@ static int keep_end(struct workspaces *w, const struct workspace_info *i,
 	int n = snprintf(
 		text, sizeof text, "%s %" PRIu64 " %" PRId64 "\n", states[state], i->inode, now_ms);
 
+	forget_hashes(w, i->name);
 	if ((mkdirat(w->fd, ENDED, 0700) < 0 && errno != EEXIST) ||
 		file_replace(path, text, (size_t)n, true) < 0)
 		return err_sys(e, errno, "cannot save how task %s ended", i->name);

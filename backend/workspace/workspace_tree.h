@@ -11,6 +11,7 @@
 #define LEAVING ".end."    /* a workspace whose archive is not in its place yet: comes back */
 #define ARCHIVED ".tar.zst"
 #define GIT_STATE ".git-state" /* what projects.c keeps, by name */
+#define SEALED ".sealed"       /* what kept_hashes.c does */
 
 struct workspaces {
 	int fd, kind[WORKSPACE_KINDS]; /* the folders */

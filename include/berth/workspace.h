@@ -94,6 +94,12 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
  * can write, and of this directory alone: a new task of that name is open. */
 int workspace_end(struct workspaces *w, const char *name, enum workspace_state state,
 	int64_t now_ms, struct err *e);
+/* The hashes of a task that failed, and is kept for a while, saved where no task can write until it is marked anew.
+ * ERR_CONFLICT: it did not fail, or a container has it. */
+int workspace_seal(struct workspaces *w, const char *name, struct err *e);
+bool workspace_is_sealed(struct workspaces *w, const char *name);
+/* Is it still what it was?  *sealed false: nothing is known.  ERR_FAILED names the first file that differs. */
+int workspace_verify_kept(struct workspaces *w, const char *name, bool *sealed, struct err *e);
 /* Its directory, opened for reading: nothing can be put in its place.  -1: *e. */
 int workspace_enter(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e);

@@ -78,6 +78,33 @@ if unshare -m true 2>err; then
 	umount "$tree/tasks/other/logs"
 fi
 
+# What failed is kept as it was.
+"$BERTH" workspace create task sealed >out
+printf 'one\n' >"$tree/tasks/sealed/files/a"
+check 'nothing is said of one that did not fail' says 0 '' "$BERTH" workspace verify sealed
+"$BERTH" workspace mark sealed failed >out
+check 'one that failed is sound' says 0 'tasks/sealed: sound' "$BERTH" workspace verify sealed
+check 'among all' says 0 '*tasks/sealed: sound*' "$BERTH" workspace verify
+touch -d 2020-01-01 "$tree/tasks/sealed/files/a"
+check 'times are no part of it' says 0 'tasks/sealed: sound' "$BERTH" workspace verify sealed
+printf 'two\n' >"$tree/tasks/sealed/files/a"
+check 'a file that changed is named' says 1 '*the failed task sealed is damaged: files/a is not what it was*' "$BERTH" workspace verify
+printf 'one\n' >"$tree/tasks/sealed/files/a" && : >"$tree/tasks/sealed/files/b"
+check 'one that was added' says 1 '*sealed is damaged: files/b was added*' "$BERTH" workspace verify sealed
+rm "$tree/tasks/sealed/files/b" "$tree/tasks/sealed/prompt.md"
+check 'one that is missing' says 1 '*sealed is damaged: prompt.md is missing*' "$BERTH" workspace verify sealed
+"$BERTH" workspace mark sealed failed >out
+check 'marked anew it is what it is now' says 0 'tasks/sealed: sound' "$BERTH" workspace verify sealed
+"$BERTH" workspace mark sealed 'done' >out
+check 'done, it is none of these' says 0 '' "$BERTH" workspace verify sealed
+check 'and nothing is kept of it' test ! -e "$tree/.sealed/sealed"
+"$BERTH" workspace mark sealed failed >out && rm "$tree/.sealed/sealed"
+check 'one of which nothing was saved' says 0 'tasks/sealed: no hashes were saved when it failed' "$BERTH" workspace verify sealed
+check 'gets them later' says 0 '*' "$BERTH" workspace clean --due
+check 'and is sound' says 0 'tasks/sealed: sound' "$BERTH" workspace verify sealed
+"$BERTH" workspace clean sealed >out
+check 'with it they go' test ! -e "$tree/.sealed/sealed"
+
 # What the settings say is due.
 "$BERTH" workspace create project site >out
 "$BERTH" workspace mark other 'done' >out

@@ -320,7 +320,7 @@ static const struct cli_command workspace_verbs[] = {
 			"berth-workspaces.timer`.",
 		.options = workspace_clean_options, .schema = "berth.workspace_clean/1"},
 	{"verify", "[WORKSPACE [CHECKPOINT]]", 0, 2, ARCHIVE(cli_workspace_verify),
-		.help = "check all contents of checkpoints, archives and versions of shared/",
+		.help = "check all contents of checkpoints, archives, failed tasks and versions of shared/",
 		.about =
 			"Without WORKSPACE, checks all of them, including those of removed workspaces.  "
 			"Exits with 1 if something differs from what was stored."},

@@ -144,6 +144,22 @@ static int clean_all(struct workspace_cli *x, struct cleaned *all, size_t n)
 	return jsonw_print(&j) ? -1 : bad;
 }
 
+/* What was in use when it was marked is not any more. */
+static void seal_failed_tasks(struct workspace_cli *x)
+{
+	AUTO_FREE struct workspace_info *all = NULL;
+	struct err ignored = ERR_INIT;
+	size_t n;
+
+	if (cli_flag(x->c, "dry-run") || x->by.policy->read_only ||
+		workspace_list(x->all, &all, &n, &ignored))
+		return;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == WORKSPACE_TASK && all[i].state == WORKSPACE_FAILED &&
+			!workspace_is_sealed(x->all, all[i].name))
+			workspace_seal(x->all, all[i].name, &ignored);
+}
+
 static int clean_due(struct workspace_cli *x, struct err *e)
 {
 	AUTO_FREE struct workspace_due *due = NULL;
@@ -153,13 +169,16 @@ static int clean_due(struct workspace_cli *x, struct err *e)
 		.idle_days = x->s->workspaces_idle_days,
 		.now_ms = clock_wall_ms()};
 	size_t n;
+	int rc;
 
 	if (workspace_list_due(x->all, &rules, &due, &n, e))
 		return -1;
 	all = xcalloc(n + 1, sizeof *all);
 	for (size_t i = 0; i < n; i++)
 		all[i].due = due[i];
-	return clean_all(x, all, n);
+	rc = clean_all(x, all, n);
+	seal_failed_tasks(x);
+	return rc;
 }
 
 static int find_named(struct workspace_cli *x, const char *said, struct cleaned *d, struct err *e)

@@ -31,6 +31,21 @@ static int do_mark(void *ctx, struct audit_record *r, struct err *e)
 	return workspace_end(x->all, x->name, find_state(said_state(x)), clock_wall_ms(), e);
 }
 
+/* So that `verify` can tell whether it is kept as it was.  It failed, whether that works or not. */
+static void seal_failed(struct workspace_cli *x)
+{
+	struct err why = ERR_INIT;
+
+	if (workspace_check_free(x->all, WORKSPACE_TASK, x->name, NULL) < 0)
+		fprintf(stderr,
+			"berth: %s: a container has it, so its hashes are not saved yet; `berth workspace clean --due` saves them after `berth down`.\n",
+			x->path);
+	else if (workspace_seal(x->all, x->name, &why) < 0)
+		fprintf(stderr,
+			"berth: %s: its hashes cannot be saved, so `berth workspace verify` cannot check it: %s\n",
+			x->path, why.msg);
+}
+
 static int mark_task(struct workspace_cli *x, const char *name, struct err *e)
 {
 	struct key_value state = {.key = "state", .value = said_state(x)};
@@ -44,6 +59,8 @@ static int mark_task(struct workspace_cli *x, const char *name, struct err *e)
 	if (record_act(&x->by, &r, NULL, do_mark, x, e))
 		return -1;
 	printf("%s: %s\n", x->path, said_state(x));
+	if (find_state(said_state(x)) == WORKSPACE_FAILED)
+		seal_failed(x);
 	return 0;
 }
 

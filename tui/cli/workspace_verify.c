@@ -62,6 +62,34 @@ static void verify_archive(struct verifying *v, enum workspace_kind kind, const 
 	tell_verified(v, shown, workspace_verify_archive(v->x->all, kind, name, &why), &why);
 }
 
+/* One that a container has again, or a person works on, is another one by now. */
+static void verify_kept(struct verifying *v, const char *name)
+{
+	AUTO_FREE char *shown = xasprintf("%s/%s", workspace_kind_folder(WORKSPACE_TASK), name);
+	struct err why = ERR_INIT;
+	bool sealed;
+	int rc = workspace_verify_kept(v->x->all, name, &sealed, &why);
+
+	if (rc == 0 && !sealed)
+		printf("%s: no hashes were saved when it failed\n", shown);
+	else
+		tell_verified(v, shown, rc, &why);
+}
+
+static int verify_failed_tasks(struct verifying *v, const char *only, struct err *e)
+{
+	AUTO_FREE struct workspace_info *all = NULL;
+	size_t n;
+
+	if (workspace_list(v->x->all, &all, &n, e))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == WORKSPACE_TASK && all[i].state == WORKSPACE_FAILED &&
+			(!only || strcmp(only, all[i].name) == 0))
+			verify_kept(v, all[i].name);
+	return 0;
+}
+
 /* Those of workspaces that are gone, too. */
 static int verify_stores(struct verifying *v, enum workspace_kind kind, struct err *e)
 {
@@ -118,7 +146,7 @@ static int verify_everything(struct verifying *v, struct err *e)
 	for (int k = 0; k < WORKSPACE_KINDS; k++)
 		if (verify_stores(v, (enum workspace_kind)k, e))
 			return -1;
-	return verify_shared(v, e);
+	return verify_failed_tasks(v, NULL, e) || verify_shared(v, e) ? -1 : 0;
 }
 
 static int name_verified(struct workspace_cli *x, const char *said, struct err *e)
@@ -146,6 +174,8 @@ int cli_workspace_verify(struct workspace_cli *x, struct err *e)
 		return v.bad ? 1 : 0;
 	}
 	if (name_verified(x, x->c->argv[0], e) || verify_store(&v, x->kind, x->name, e))
+		return -1;
+	if (!v.point && x->kind == WORKSPACE_TASK && verify_failed_tasks(&v, x->name, e))
 		return -1;
 	if (!v.point && workspace_is_archived(x->all, (int)x->kind, x->name))
 		verify_archive(&v, x->kind, x->name);
