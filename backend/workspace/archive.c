@@ -215,7 +215,8 @@ int workspace_archive(struct workspaces *w, const struct workspace_archiving *o,
 
 	if (begin_ending(&x, w, o->kind, o->name, as, e) == 0 &&
 		(dir = workspace_enter(w, o->kind, o->name, e)) >= 0 &&
-		check_unused(&x, dir, e) == 0 && (file = open_unfinished(&x, e)) >= 0) {
+		check_unused(&x, dir, e) == 0 && workspace_check_removable(dir, x.path, e) == 0 &&
+		(file = open_unfinished(&x, e)) >= 0) {
 		holds = checkpoint_archive(dir, file, &how, e);
 		if (holds)
 			rc = end_archived(&x, dir, holds, e);
@@ -326,6 +327,17 @@ int workspace_open_archive(struct workspaces *w, enum workspace_kind kind, const
 
 /* --- for good --- */
 
+static int remove_hidden(const struct ending *x, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (x->top >= 0 || workspace_remove_tree(x->w->kind[x->kind], x->hidden, &why) == 0)
+		return 0;
+	return err_set(e, why.kind,
+		"%s is gone, but not all of it could be deleted (%.200s); the rest is in a hidden directory in %.300s/%s",
+		x->path, why.msg, x->w->dir, workspace_kind_folder((enum workspace_kind)x->kind));
+}
+
 int workspace_remove(
 	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
 {
@@ -335,13 +347,13 @@ int workspace_remove(
 
 	if (rc == 0)
 		dir = workspace_enter(w, kind, name, e);
-	if (dir < 0 || workspaces_lock(w, e) < 0) {
+	if (dir < 0 || workspace_check_removable(dir, x.path, e) < 0 || workspaces_lock(w, e) < 0) {
 		end_ending(&x);
 		return -1;
 	}
 	if (check_in_place(&x, dir, name, e) < 0 || check_unused(&x, dir, e) < 0 ||
 		hide_workspace(&x, e) < 0 || give_up_workspace(&x, e) < 0 ||
-		(x.top < 0 && workspace_remove_tree(w->kind[kind], x.hidden, e) < 0) ||
+		remove_hidden(&x, e) < 0 ||
 		(kind == WORKSPACE_TASK && workspace_forget_end(w, name, e) < 0))
 		rc = -1;
 	flock(w->fd, LOCK_UN);

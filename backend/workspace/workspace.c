@@ -127,22 +127,37 @@ static DIR *open_listing_of(struct workspaces *w, int kind, struct err *e)
 	return d;
 }
 
+/* What cannot be removed is told to who asks, and keeps nobody from anything else: an agent may have seen to it. */
+static void remove_left(struct workspaces *w, int kind, const char *name)
+{
+	struct err why = ERR_INIT;
+
+	if (workspace_remove_tree(w->kind[kind], name, &why) < 0)
+		err_set(&w->left, why.kind, "%s/%s/%s cannot be removed: %s", w->dir,
+			workspace_kind_folder((enum workspace_kind)kind), name, why.msg);
+}
+
+const struct err *workspaces_left(const struct workspaces *w)
+{
+	return &w->left;
+}
+
 /* Whoever holds the lock finds only what dead processes left. */
 static int recover_kind(struct workspaces *w, int kind, struct err *e)
 {
 	DIR *d = open_listing_of(w, kind, e);
 	struct dirent *at;
-	int rc = d ? 0 : -1;
 
-	while (rc == 0 && (at = readdir(d)) != NULL)
+	if (!d)
+		return -1;
+	while ((at = readdir(d)) != NULL)
 		if (!strncmp(at->d_name, UNFINISHED, strlen(UNFINISHED)))
-			rc = workspace_remove_tree(w->kind[kind], at->d_name, e);
+			remove_left(w, kind, at->d_name);
 		else if (!strncmp(at->d_name, LEAVING, strlen(LEAVING)))
 			renameat2(w->kind[kind], at->d_name, w->kind[kind],
 				at->d_name + strlen(LEAVING), RENAME_NOREPLACE);
-	if (d)
-		closedir(d);
-	return rc;
+	closedir(d);
+	return 0;
 }
 
 /* An archive may take longer than anybody shall wait: who writes one holds a lock on it. */

@@ -18,6 +18,7 @@ struct workspaces {
 	dev_t device;                  /* on which they are */
 	char *dir;
 	struct err unmounted; /* why an image could not be mounted (loop_image.h) */
+	struct err left;      /* why what a dead process left could not be removed */
 };
 
 /* Waits for other processes; flock(w->fd, LOCK_UN) ends it. */
@@ -45,6 +46,8 @@ int workspace_keep_quota(int dir, const struct workspace_limits *l, struct err *
 int workspace_keep_limits(struct workspaces *w, uint64_t inode, enum workspace_kind kind,
 	const char *name, const struct workspace_limits *l, struct err *e);
 int workspace_begin_kept(struct workspaces *w, const char *task, struct err *e);
+/* ERR_REFUSED names directories of other users whose contents would stay. */
+int workspace_check_removable(int root, const char *path, struct err *e);
 /* Takes a tree away without following a link; the folder is ours, the names in it are known. */
 int workspace_remove_tree(int folder, const char *name, struct err *e);
 /* What lies under this name; false: no workspace. */

@@ -42,6 +42,8 @@ struct workspaces *workspaces_open(const char *dir, struct err *e);
 /* To look only: makes and mends nothing and waits for nobody.  ERR_NOT_FOUND: there is no such tree yet. */
 struct workspaces *workspaces_peek(const char *dir, struct err *e);
 void workspaces_close(struct workspaces *w); /* NULL is fine */
+/* What of it could not be removed when it was opened, and why; no kind: nothing. */
+const struct err *workspaces_left(const struct workspaces *w);
 
 struct workspace_new {
 	enum workspace_kind kind;

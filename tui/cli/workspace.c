@@ -137,6 +137,17 @@ int workspace_cli_place(
 	return -1;
 }
 
+int workspace_cli_info(
+	struct workspace_cli *x, const char *said, struct workspace_info *ret, struct err *e)
+{
+	struct workspace_place p = {.root = -1};
+
+	if (find_workspace(x, said, &p, e))
+		return -1;
+	*ret = p.info;
+	return 0;
+}
+
 void workspace_cli_leave(struct workspace_place *p)
 {
 	checkpoint_close(p->store);

@@ -61,6 +61,9 @@ struct workspace_place {
 int workspace_cli_place(
 	struct workspace_cli *x, const char *said, struct workspace_place *p, struct err *e);
 void workspace_cli_leave(struct workspace_place *p);
+/* The same of one that need not be opened: somebody else may have closed it. */
+int workspace_cli_info(
+	struct workspace_cli *x, const char *said, struct workspace_info *ret, struct err *e);
 /* The checkpoints of a workspace that need not be there yet. */
 struct checkpoint_store *workspace_cli_store(
 	struct workspace_cli *x, enum workspace_kind kind, const char *name, struct err *e);

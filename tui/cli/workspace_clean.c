@@ -186,12 +186,10 @@ static int find_named(struct workspace_cli *x, const char *said, struct cleaned 
 	const char *archive = workspace_cli_archive_word(said);
 	struct workspace_info *i = &d->due.info;
 	struct workspace_archive a;
-	struct workspace_place p;
 
 	d->named = d->due.remove = true;
 	d->archive = archive != NULL;
-	if (archive ? workspace_cli_find_archive(x, archive, e)
-		    : workspace_cli_place(x, said, &p, e))
+	if (archive ? workspace_cli_find_archive(x, archive, e) : workspace_cli_info(x, said, i, e))
 		return -1;
 	if (archive) {
 		i->kind = x->kind;
@@ -200,9 +198,7 @@ static int find_named(struct workspace_cli *x, const char *said, struct cleaned 
 			return -1;
 		d->due.since_ms = a.made_ms;
 	} else {
-		*i = p.info;
 		d->due.since_ms = i->ended_ms ? i->ended_ms : i->changed_ns / 1000000;
-		workspace_cli_leave(&p);
 	}
 	return 0;
 }
@@ -236,13 +232,19 @@ static int clean_named(struct workspace_cli *x, struct err *e)
 int cli_workspace_clean(struct workspace_cli *x, struct err *e)
 {
 	bool due = cli_flag(x->c, "due");
+	int rc;
 
 	if (due && x->c->argc)
 		return err_set(e, ERR_USAGE, "give either workspaces or --due.");
 	if (!due && !x->c->argc)
 		return err_set(e, ERR_USAGE,
 			"name workspaces to remove, or use --due to archive and remove those that have expired; --dry-run only shows what would be done.");
-	return due ? clean_due(x, e) : clean_named(x, e);
+	rc = due ? clean_due(x, e) : clean_named(x, e);
+	if (rc < 0 || !workspaces_left(x->all)->kind)
+		return rc;
+	fflush(stdout);
+	fprintf(stderr, "berth: %s\n", workspaces_left(x->all)->msg);
+	return 1;
 }
 
 /* ---- remove */
