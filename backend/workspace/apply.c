@@ -28,8 +28,11 @@ static struct apply_item *add_item(struct plan *p, const char *path)
 	t->item = mem_grow(t->item, &p->cap_item, t->nitem + 1, sizeof *t->item);
 	p->applying = mem_grow(p->applying, &p->cap_applying, t->nitem + 1, sizeof *p->applying);
 	t->item[t->nitem] = (struct apply_item){.path = path};
-	p->applying[t->nitem] =
-		(struct applying){.content = STR_INIT, .old = STR_INIT, .made = STR_INIT};
+	p->applying[t->nitem] = (struct applying){.content = STR_INIT,
+		.old = STR_INIT,
+		.made = STR_INIT,
+		.old_masked = STR_INIT,
+		.masked = STR_INIT};
 	return &t->item[t->nitem++];
 }
 
@@ -372,15 +375,38 @@ static void find_hunks(struct plan *p, size_t item)
 		add_hunk(p, &(struct apply_hunk){.item = item, .whole = true});
 }
 
-void apply_show_hunk(const struct apply *t, size_t hunk, struct str *out)
+/* Of the same length, so that a hunk is where it is. */
+static void mask_once(const char *path, struct applying *x)
 {
-	const struct plan *p = (const struct plan *)t;
-	const struct apply_hunk *h = &t->hunk[hunk];
-	const struct applying *x = &p->applying[h->item];
+	if (x->looked)
+		return;
+	x->looked = true;
+	if (!workspace_find_secrets(path, x->old.s, x->old.len, NULL, NULL) &&
+		!workspace_find_secrets(path, x->content.s, x->content.len, NULL, NULL))
+		return;
+	str_add(&x->old_masked, x->old.s, x->old.len);
+	str_add(&x->masked, x->content.s, x->content.len);
+	workspace_mask_secrets(path, x->old_masked.s, x->old_masked.len);
+	workspace_mask_secrets(path, x->masked.s, x->masked.len);
+}
 
-	if (!h->whole)
-		diff_unified(out, t->item[h->item].path, x->old.s, x->old.len, x->content.s,
-			x->content.len, &h->lines, 1);
+void apply_show_hunk(struct apply *t, size_t hunk, bool secrets, struct str *out)
+{
+	struct plan *p = (struct plan *)t;
+	const struct apply_hunk *h = &t->hunk[hunk];
+	struct applying *x = &p->applying[h->item];
+	const char *path = t->item[h->item].path;
+	const struct str *old = &x->old, *new = &x->content;
+
+	if (h->whole)
+		return;
+	if (!secrets)
+		mask_once(path, x);
+	if (!secrets && (x->old_masked.len || x->masked.len)) {
+		old = &x->old_masked;
+		new = &x->masked;
+	}
+	diff_unified(out, path, old->s, old->len, new->s, new->len, &h->lines, 1);
 }
 
 /* The target's lines, but where a hunk of hunk[from..to) was chosen. */
@@ -568,6 +594,8 @@ void apply_free(struct apply *t)
 		str_release(&p->applying[i].content);
 		str_release(&p->applying[i].old);
 		str_release(&p->applying[i].made);
+		str_release(&p->applying[i].old_masked);
+		str_release(&p->applying[i].masked);
 		free(p->applying[i].secret);
 		checkpoint_reader_close(p->applying[i].reader);
 	}

@@ -19,6 +19,9 @@ struct applying {
 	bool held;                     /* in `content`; else it is read when it is needed */
 	struct str content, old;       /* old: the target's, for hunks, where it is `compared` */
 	struct str made;               /* where only some hunks pass: all of it */
+	struct str old_masked,
+		masked; /* both, once a hunk was shown, where likely secrets are in them */
+	bool looked;    /* for those */
 	bool compared, partly;
 	struct files_token token; /* of what the target has */
 	bool there;               /* in the target */

@@ -14,6 +14,7 @@
 #define LINE_LOOKED 4096 /* bytes of a line in which NAME=VALUE is looked for */
 #define KEY_LOOKED 96    /* in which PRIVATE KEY follows "-----BEGIN " */
 #define VALUE_MIN 12     /* shorter values of telling names are mostly words */
+#define KEY_MAX 65536    /* bytes of a private key that are hidden */
 
 /* What is of a token behind its beginning. */
 enum alphabet { UPPER, WORDS, DASHED };
@@ -62,6 +63,7 @@ struct seeking {
 	unsigned line;
 	workspace_secret_fn *tell;
 	void *ctx;
+	char *mask; /* the same bytes, in which what is found is hidden; or NULL */
 };
 
 static const char *end_of_line(const struct seeking *s, const char *at)
@@ -81,6 +83,14 @@ static void tell_secret(struct seeking *s, const char *at, const char *what)
 	s->found++;
 	if (s->tell)
 		s->tell(s->ctx, s->path, s->line, what);
+}
+
+/* Lines stay lines. */
+static void hide_bytes(struct seeking *s, const char *from, const char *to)
+{
+	for (const char *at = from; s->mask && at < to; at++)
+		if (*at != '\n' && *at != '\r')
+			s->mask[at - s->bytes] = '*';
 }
 
 static bool is_in(enum alphabet of, char c)
@@ -108,6 +118,14 @@ static bool is_varied(const char *s, size_t n)
 	return letter && digit && kinds >= 6;
 }
 
+/* The parts of a web token are behind dots. */
+static const char *end_of_token(const struct seeking *s, enum alphabet of, const char *at)
+{
+	while (at < s->end && (is_in(of, *at) || (of == DASHED && *at == '.')))
+		at++;
+	return at;
+}
+
 static void match_token(struct seeking *s, const char *at)
 {
 	if (at > s->bytes && is_in(DASHED, at[-1]))
@@ -125,9 +143,24 @@ static void match_token(struct seeking *s, const char *at)
 			continue;
 		while (rest + n < s->end && n < 256 && is_in(t->of, rest[n]))
 			n++;
-		if (n >= t->min && is_varied(at, length + n))
-			tell_secret(s, at, t->what);
+		if (n < t->min || !is_varied(at, length + n))
+			continue;
+		tell_secret(s, at, t->what);
+		hide_bytes(s, rest, end_of_token(s, t->of, rest));
+		return;
 	}
+}
+
+/* Up to its end, or where that is missing to an empty line. */
+static void hide_key(struct seeking *s, const char *from)
+{
+	size_t n = (size_t)(s->end - from);
+	const char *end;
+
+	n = n < KEY_MAX ? n : KEY_MAX;
+	end = memmem(from, n, "-----END", 8);
+	end = end ? end : memmem(from, n, "\n\n", 2);
+	hide_bytes(s, from, end ? end : from + n);
 }
 
 /* "-----BEGIN OPENSSH PRIVATE KEY-----" */
@@ -135,14 +168,19 @@ static void match_key(struct seeking *s, const char *at)
 {
 	static const char begin[] = "-----BEGIN ", kind[] = "PRIVATE KEY";
 	size_t n = (size_t)(s->end - at);
-	const char *nl;
+	const char *nl, *found, *head;
 
 	if (n <= sizeof begin || memcmp(at, begin, sizeof begin - 1) != 0)
 		return;
 	n = n < KEY_LOOKED ? n : KEY_LOOKED;
 	nl = memchr(at, '\n', n);
-	if (memmem(at, nl ? (size_t)(nl - at) : n, kind, sizeof kind - 1))
-		tell_secret(s, at, "a private key");
+	found = memmem(at, nl ? (size_t)(nl - at) : n, kind, sizeof kind - 1);
+	if (!found)
+		return;
+	tell_secret(s, at, "a private key");
+	found += sizeof kind - 1;
+	head = memmem(found, n - (size_t)(found - at), "-----", 5); /* "KEY BLOCK-----" */
+	hide_key(s, head ? head + 5 : found);
 }
 
 /* "://NAME:PASSWORD@", where PASSWORD is no variable. */
@@ -156,8 +194,10 @@ static void match_url(struct seeking *s, const char *at)
 		if (*at == ':' && !colon)
 			colon = at;
 		if (*at == '@') {
-			if (colon && at - colon > 4)
+			if (colon && at - colon > 4) {
 				tell_secret(s, begin, "a password in an address");
+				hide_bytes(s, colon + 1, at);
+			}
 			return;
 		}
 	}
@@ -168,13 +208,24 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
+static bool is_value_char(char c)
+{
+	return is_name_char(c) || c == '+' || c == '/' || c == '=';
+}
+
+static const char *end_of_value(const struct seeking *s, const char *at)
+{
+	while (at < s->end && is_value_char(*at))
+		at++;
+	return at;
+}
+
 /* How long the value behind a sign is; 0: it is none, or too short. */
 static size_t measure_value(const struct seeking *s, const char *value)
 {
 	size_t n = 0;
 
-	while (value + n < s->end && n < 256 &&
-		(is_name_char(value[n]) || value[n] == '+' || value[n] == '/' || value[n] == '='))
+	while (value + n < s->end && n < 256 && is_value_char(value[n]))
 		n++;
 	if (n < VALUE_MIN)
 		return 0;
@@ -202,8 +253,10 @@ static void match_value(struct seeking *s, const char *mark)
 	memcpy(name, from, (size_t)(to - from));
 	name[to - from] = '\0';
 	if (from < to && text_looks_secret(name) && is_varied(value, n) &&
-		(mark - s->bytes < LINE_LOOKED || memrchr(mark - LINE_LOOKED, '\n', LINE_LOOKED)))
+		(mark - s->bytes < LINE_LOOKED || memrchr(mark - LINE_LOOKED, '\n', LINE_LOOKED))) {
 		tell_secret(s, mark, "a value whose name tells a secret");
+		hide_bytes(s, value, end_of_value(s, value));
+	}
 }
 
 static void look_for_leak(struct seeking *s, const char *at)
@@ -331,6 +384,15 @@ static bool matches_name_in(const char *name, const char *const *list, size_t n)
 	return false;
 }
 
+static bool holds_secrets(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name ? name + 1 : path;
+	return matches_name_in(name, names, COUNT(names)) &&
+		!matches_name_in(name, samples, COUNT(samples));
+}
+
 size_t workspace_find_secrets(
 	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx)
 {
@@ -341,14 +403,40 @@ size_t workspace_find_secrets(
 		.counted = bytes,
 		.tell = tell,
 		.ctx = ctx};
-	const char *name = strrchr(path, '/');
 
-	name = name ? name + 1 : path;
-	if (n && matches_name_in(name, names, COUNT(names)) &&
-		!matches_name_in(name, samples, COUNT(samples)))
+	if (n && holds_secrets(path))
 		tell_secret(&s, bytes, "a file that holds secrets by its name");
 	s.told = bytes;
 	s.line = 1;
+	look_at_bytes(&s);
+	return s.found;
+}
+
+/* Of a file that is one secret: all but the names of its values. */
+static void hide_lines(struct seeking *s)
+{
+	for (const char *at = s->bytes, *to; at < s->end; at = to < s->end ? to + 1 : to) {
+		const char *sign;
+
+		to = end_of_line(s, at);
+		sign = memchr(at, '=', (size_t)(to - at));
+		hide_bytes(s, sign ? sign + 1 : at, to);
+	}
+}
+
+size_t workspace_mask_secrets(const char *path, char *bytes, size_t n)
+{
+	struct seeking s = {.bytes = bytes,
+		.end = bytes + n,
+		.path = path,
+		.told = bytes,
+		.counted = bytes,
+		.mask = bytes};
+
+	if (n && holds_secrets(path)) {
+		hide_lines(&s);
+		return 1;
+	}
 	look_at_bytes(&s);
 	return s.found;
 }

@@ -102,8 +102,8 @@ struct apply *apply_prepare(const struct apply_wish *wish, struct err *e);
 /* Identifies the plan: the items and their contents on both sides.  Plans with the same id are the same. */
 #define APPLY_ID_MAX 33
 char *apply_id(const struct apply *t, char id[APPLY_ID_MAX]);
-/* A hunk in unified form with three lines of context; nothing for a whole file. */
-void apply_show_hunk(const struct apply *t, size_t hunk, struct str *out);
+/* A hunk in unified form with three lines of context, likely secrets masked but with `secrets`; nothing for a whole file. */
+void apply_show_hunk(struct apply *t, size_t hunk, bool secrets, struct str *out);
 /* Apply only these hunks: chosen[0..nhunk). */
 void apply_choose(struct apply *t, const bool *chosen);
 /* ERR_CONFLICT if an item is blocked, or in conflict without `force`. */

@@ -279,6 +279,9 @@ int workspace_git_renew(
 typedef void workspace_secret_fn(void *ctx, const char *path, unsigned line, const char *what);
 size_t workspace_find_secrets(
 	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx);
+/* What it would find becomes asterisks, as many, of all lines alike: for whoever shows a content.  How many there are is
+ * not what that tells. */
+size_t workspace_mask_secrets(const char *path, char *bytes, size_t n);
 
 /*
  * The end of one.  An archive is archives/tasks/NAME.tar.zst or archives/projects/NAME.tar.zst: synced, read back

@@ -148,6 +148,15 @@ check 'and before anything is taken' says 0 'secret   files/conf:1 *new *files/c
 	"$BERTH" workspace apply job files/conf --into "$PWD/out"
 rm -r out/files
 check 'never with their value' test -z "$("$BERTH" workspace apply --dry-run job files --into "$PWD/out" | grep a8f5f)"
+mkdir -p out/files && printf 'TOKEN=none\nless\n' >out/files/conf
+check 'nor in a hunk' says 0 '*-TOKEN=none*+TOKEN=\*\*\*\*\*\*\*\**see ghp_\*\*\**' \
+	"$BERTH" workspace apply --dry-run --patch job files/conf --into "$PWD/out"
+check 'as JSON neither' test -z "$("$BERTH" workspace apply --dry-run --patch --json job files/conf --into "$PWD/out" | grep -e a8f5f -e 16C7e)"
+check 'but on request' says 0 '*+TOKEN=a8f5f167f44f4964*' \
+	"$BERTH" workspace apply --dry-run --patch --secrets job files/conf --into "$PWD/out"
+check 'what is applied is what it is' says 0 '*' "$BERTH" workspace apply --force job files/conf --into "$PWD/out"
+check 'all of it' cmp "$evil/files/conf" out/files/conf
+rm -r out/files
 check 'a name is one line, and harmless' says 0 'new      "files/e?033\[31mvil?nnew  x"  1' \
 	"$BERTH" workspace apply --dry-run job "files/$(printf 'e\033[31mvil\nnew  x')" --into "$PWD/out"
 

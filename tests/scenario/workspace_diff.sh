@@ -62,6 +62,16 @@ changed  files/bin  3, 7  binary
 type     files/out  -> /etc, directory
 0 added, 0 removed, 2 changed, 1 of another type, 0 of another mode or owner; +1 -1 lines
 EOF
+# Secrets are not shown but on request, and then as a patch that applies.
+"$BERTH" workspace create task leak >made && "$BERTH" workspace fork leak 1 >made
+printf 'before\nTOKEN=a8f5f167f44f4964\nafter\n' >"$tasks/leak-1/files/conf"
+printf 'PORT=80\n' >"$tasks/leak-1/.env"
+check 'a likely secret is masked, and that is told' says 0 '*+before?+TOKEN=\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*?+after*likely secrets are masked*--secrets*' \
+	"$BERTH" workspace diff leak leak-1 files/conf
+check 'so is all of a file that holds them' says 0 '*+PORT=\*\*?*' "$BERTH" workspace diff leak leak-1 .env
+check 'also what goes away' says 0 '*-TOKEN=\*\*\*\**' "$BERTH" workspace diff leak-1 leak files/conf
+check 'where there is none nothing is said' says 0 '' "$BERTH" workspace diff leak leak-1 files/none
+check 'it is there for who asks' says 0 '*+TOKEN=a8f5f167f44f4964?+after' "$BERTH" workspace diff --secrets leak leak-1 files/conf
 check 'what git does not know is a line' says 0 'added    files/pipe  fifo' "$BERTH" workspace diff fix fix-1 files/pipe
 applies() {
 	rm -rf as && cp -a "$tasks/fix" as && "$BERTH" workspace diff fix fix-1 context.json prompt.md .env files/a files/out "files/$evil" >all.diff && (cd as && "$@" <../all.diff) &&

@@ -73,6 +73,79 @@ static void test_secret_values(void **state)
 	assert_told("c", "url: postgres://app:s3cretpw@db/app", "c:1 a password in an address\n");
 }
 
+static void assert_masked(const char *path, const char *text, const char *want, bool any)
+{
+	AUTO_STR struct str s = STR_INIT;
+
+	str_adds(&s, text);
+	assert_int_equal(workspace_mask_secrets(path, s.s, s.len) > 0, any);
+	assert_string_equal(s.s, want);
+	/* The first line of a key, and the form of an address, stay. */
+	if (!strstr(s.s, "PRIVATE KEY") && !strstr(s.s, "://"))
+		assert_int_equal(workspace_find_secrets("", s.s, s.len, NULL, NULL), 0);
+}
+
+/* All that is told, and all of it, however long; lines stay lines. */
+static void test_masked(void **state)
+{
+	static const char ends[] = "-----\nb3BlbnNzaC1rZXktdjE\nAAAA\n-----END OPENSSH PRIVATE"
+				   " KEY-----\nmore\n",
+			  hidden[] = "*****\n*******************\n****\n-----END OPENSSH PRIVATE"
+				     " KEY-----\nmore\n";
+	AUTO_STR struct str key = STR_INIT, masked = STR_INIT, long_token = STR_INIT,
+			    long_masked = STR_INIT;
+
+	(void)state;
+	assert_masked("a",
+		"see gh"
+		"p_16C7e42F292c6912E7710c838347Ae178B4a here\n",
+		"see ghp_************************************ here\n", true);
+	assert_masked("a", "API_KEY=a8f5f167f44f4964\r\nx=1\n", "API_KEY=****************\r\nx=1\n",
+		true);
+	assert_masked("a",
+		"two: gh"
+		"p_16C7e42F292c6912E7710c838347Ae178B4a gh"
+		"p_26C7e42F292c6912E7710c838347Ae178B4a\n",
+		"two: ghp_************************************ ghp_************************************\n",
+		true);
+	assert_masked("a", "\"password\": \"hunter2hunter3x\", \"b\": 2",
+		"\"password\": \"***************\", \"b\": 2", true);
+	assert_masked(
+		"a", "postgres://app:s3cretpw@db/app", "postgres://app:********@db/app", true);
+	assert_masked("a",
+		"ey"
+		"JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJz.SflKxw;",
+		"eyJ*********************************************;", true);
+	str_adds(&long_token, "token=");
+	str_adds(&long_masked, "token=");
+	for (int i = 0; i < 30; i++) {
+		str_adds(&long_token, "a1B2c3D4");
+		str_adds(&long_masked, "********");
+	}
+	assert_masked("a", long_token.s, long_masked.s, true);
+	str_addf(&key,
+		"-----BEGIN OPENSSH PRIVATE"
+		" KEY%s",
+		ends);
+	str_addf(&masked,
+		"-----BEGIN OPENSSH PRIVATE"
+		" KEY-----%s",
+		hidden + 5);
+	assert_masked("a", key.s, masked.s, true);
+	assert_masked("a",
+		"{\"key\": \"-----BEGIN PRIVATE"
+		" KEY-----\\nMIIE\"}\n\nnext\n",
+		"{\"key\": \"-----BEGIN PRIVATE"
+		" KEY-----********\n\nnext\n",
+		true);
+	/* Named for it: the names of its values stay. */
+	assert_masked("x/.env", "# old\nA=b\nPORT=80\n\nlast", "*****\nA=*\nPORT=**\n\n****", true);
+	assert_masked("x/.env.example", "A=b\n", "A=b\n", false);
+	assert_masked("x/.env", "", "", false);
+	assert_masked("c", "API_KEY=${API_KEY}\nPASSWORD=changeme\n",
+		"API_KEY=${API_KEY}\nPASSWORD=changeme\n", false);
+}
+
 static void test_no_secrets(void **state)
 {
 	(void)state;
@@ -222,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_secret_tokens),
 		cmocka_unit_test(test_private_keys),
 		cmocka_unit_test(test_secret_values),
+		cmocka_unit_test(test_masked),
 		cmocka_unit_test(test_no_secrets),
 		cmocka_unit_test(test_telling_names),
 		cmocka_unit_test(test_secrets_in_any_bytes),

@@ -29,6 +29,7 @@ static const struct cli_option workspace_apply_options[] = {
 		"only if both sides are unchanged since --dry-run --patch printed this plan"},
 	{0, "branch", "NAME", "as a commit on HEAD in a new branch of the target's git repository"},
 	{0, "dry-run", NULL, "only print what would be applied"},
+	{0, "secrets", NULL, "print likely secrets in hunks, which are masked otherwise"},
 	JSON,
 	{0},
 };
@@ -86,6 +87,7 @@ static const struct cli_option workspace_restore_options[] = {
 
 static const struct cli_option workspace_diff_options[] = {
 	{0, "stat", NULL, "only the names, the size of each change, and the total"},
+	{0, "secrets", NULL, "print likely secrets, which are masked otherwise"},
 	JSON,
 	{0},
 };
@@ -181,7 +183,8 @@ static const struct cli_command workspace_verbs[] = {
 		.about =
 			"A and B are each WORKSPACE, as it is now, WORKSPACE@CHECKPOINT, or "
 			"archives/WORKSPACE; with PATH only what is there or below.  The output is a diff in "
-			"git's format, which git apply and patch -p1 accept.  What that format cannot "
+			"git's format, which git apply and patch -p1 accept.  Likely secrets in it are masked: a patch of "
+			"files with secrets can only be applied if it was made with --secrets.  What that format cannot "
 			"express (directories, special files, owners, other modes than executable or not) is "
 			"a line of its own, which both skip.  With --stat each change is such a line.  Times "
 			"are not compared.  Files that are not text, or larger than 8 MiB, are only "

@@ -95,7 +95,7 @@ static int read_hunk_numbers(const char *said, bool *chosen, size_t n, struct er
 	return at > said ? 0 : err_set(e, ERR_USAGE, "give a list of hunks: --hunks 1,3-5.");
 }
 
-static void print_hunk(const struct apply *p, size_t i)
+static void print_hunk(struct apply *p, size_t i, bool secrets)
 {
 	const struct apply_item *item = &p->item[p->hunk[i].item];
 	AUTO_STR struct str text = STR_INIT, path = STR_INIT;
@@ -104,7 +104,7 @@ static void print_hunk(const struct apply *p, size_t i)
 	text_quote_name(&path, item->path, strlen(item->path));
 	printf("hunk %zu of %zu  %-8s %s%s%s\n", i + 1, p->nhunk, fates[item->fate], path.s,
 		item->why ? "  " : "", item->why ? item->why : "");
-	apply_show_hunk(p, i, &text);
+	apply_show_hunk(p, i, secrets, &text);
 	if (p->hunk[i].whole)
 		printf("the whole file, %s%s\n", format_bytes(bytes, item->size),
 			item->executable ? ", executable" : "");
@@ -113,13 +113,13 @@ static void print_hunk(const struct apply *p, size_t i)
 }
 
 /* From `i` on, and how many: y and n speak of one, a and d of what is left of the file, q of all that is left. */
-static size_t ask_hunk(const struct apply *p, size_t i, bool *chosen, struct err *e)
+static size_t ask_hunk(struct apply *p, size_t i, bool secrets, bool *chosen, struct err *e)
 {
 	char line[16];
 	size_t end = i + 1;
 
 	for (;;) {
-		print_hunk(p, i);
+		print_hunk(p, i, secrets);
 		printf("apply it? (y)es, (n)o, (a)ll or none (d) of what is left of the file, (q)uit: ");
 		fflush(stdout);
 		if (!fgets(line, sizeof line, stdin)) {
@@ -199,6 +199,7 @@ static int choose_hunks(struct applying_cli *t, struct err *e)
 	const struct cli *c = t->x->c;
 	struct apply *p = t->plan;
 	AUTO_FREE bool *chosen = xcalloc(p->nhunk + 1, sizeof *chosen);
+	bool secrets = cli_flag(c, "secrets");
 	struct err why = ERR_INIT;
 
 	if (check_plan_is(t, cli_value(c, "plan"), e))
@@ -211,11 +212,11 @@ static int choose_hunks(struct applying_cli *t, struct err *e)
 		if (!cli_flag(c, "json"))
 			printf("plan %s\n", t->id);
 		for (size_t i = 0; i < p->nhunk && !cli_flag(c, "json"); i++)
-			print_hunk(p, i);
+			print_hunk(p, i, secrets);
 	} else if (cli_flag(c, "patch")) {
 		print_warnings(p);
 		for (size_t i = 0; i < p->nhunk && !why.kind;)
-			i = ask_hunk(p, i, chosen, &why);
+			i = ask_hunk(p, i, secrets, chosen, &why);
 		if (why.kind)
 			return err_copy(e, &why);
 		apply_choose(p, chosen);
@@ -224,13 +225,13 @@ static int choose_hunks(struct applying_cli *t, struct err *e)
 	return 0;
 }
 
-static void json_hunks(struct jsonw *j, const struct apply *p)
+static void json_hunks(struct jsonw *j, struct apply *p, bool secrets)
 {
 	jsonw_array(j, "hunks");
 	for (size_t i = 0; i < p->nhunk; i++) {
 		AUTO_STR struct str text = STR_INIT;
 
-		apply_show_hunk(p, i, &text);
+		apply_show_hunk(p, i, secrets, &text);
 		jsonw_object(j, NULL);
 		jsonw_uint(j, "number", i + 1);
 		jsonw_text(j, "path", p->item[p->hunk[i].item].path);
@@ -424,7 +425,7 @@ static int json_apply(const struct applying_cli *t, bool taken)
 	jsonw_bool(&j, "taken", taken);
 	workspace_cli_json_apply(&j, t->plan);
 	json_runs(&j, t->plan);
-	json_hunks(&j, t->plan);
+	json_hunks(&j, t->plan, cli_flag(t->x->c, "secrets"));
 	return jsonw_print(&j);
 }
 

@@ -22,6 +22,7 @@ struct diffing {
 	struct workspace_side a, b;
 	struct checkpoint_changes changes;
 	bool terminal;
+	bool masked; /* something was */
 	uint64_t count[CHECKPOINT_MODE + 1], plus, minus;
 };
 
@@ -206,11 +207,21 @@ static void put_git(struct str *out, const struct checkpoint_change *c, const st
 	}
 }
 
-static void print_change_text(
-	struct diffing *d, const struct checkpoint_change *c, const struct shown *s)
+/* Of the same length, so that what differs is where it is. */
+static void mask_change(struct diffing *d, const struct checkpoint_change *c, struct shown *s)
+{
+	if (cli_flag(d->c, "secrets"))
+		return;
+	d->masked |= workspace_mask_secrets(c->path, s->old.s, s->old.len) > 0;
+	d->masked |= workspace_mask_secrets(c->path, s->new.s, s->new.len) > 0;
+}
+
+static void print_change_text(struct diffing *d, const struct checkpoint_change *c, struct shown *s)
 {
 	AUTO_STR struct str path = STR_INIT, text = STR_INIT;
 
+	if (!cli_flag(d->c, "stat") && s->n)
+		mask_change(d, c, s);
 	if (!cli_flag(d->c, "stat"))
 		put_git(&text, c, s);
 	/* In a patch a line like this one is a comment. */
@@ -336,6 +347,10 @@ static int tell_diff(struct diffing *d, struct err *e)
 	if (!cli_flag(d->c, "json")) {
 		if (tell_changes(d, NULL, e))
 			return -1;
+		fflush(stdout);
+		if (d->masked)
+			fprintf(stderr,
+				"berth: likely secrets are masked: a patch that is to be applied needs --secrets.\n");
 		if (cli_flag(d->c, "stat"))
 			print_diff_sum(d);
 		return 0;
