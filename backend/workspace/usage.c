@@ -297,28 +297,50 @@ static struct workspace_usage *find_owner(struct workspace_usage **by_name, size
 	return found ? *found : NULL;
 }
 
-/* In one scan, so that the device is asked for much at once, however small each of them is.  `done` of those that are
- * counted; one whose own directory cannot be read is left to be counted alone, which tells why. */
-static void count_together(struct workspaces *w, struct files *f, enum workspace_kind kind,
-	int64_t older_ns, struct workspace_usage *all, size_t n, bool *done)
+/* All of a kind in one scan, so that the device is asked for much at once, however small each of them is. */
+struct kind_scan {
+	struct files_root *root;
+	struct files_scan *scan; /* NULL: it could not be made */
+	int64_t begun_ns;
+};
+
+static void begin_kind_scan(
+	struct workspaces *w, struct files *f, enum workspace_kind kind, struct kind_scan *ret)
+{
+	struct err ignored = ERR_INIT;
+
+	ret->begun_ns = clock_wall_ms() * 1000000;
+	ret->root = open_root_of_kind(w, kind, f, &ignored);
+	if (ret->root && files_scan(f, ret->root, "", &counting, &ret->scan, &ignored) == 0 &&
+		!files_scan_totals(ret->scan)->clipped)
+		return;
+	files_scan_free(ret->scan);
+	ret->scan = NULL;
+}
+
+static void end_kind_scan(struct kind_scan *k)
+{
+	files_scan_free(k->scan);
+	files_root_close(k->root);
+}
+
+/* `done` of those that are counted.  One that came since the scan, or whose own directory cannot be read, is left to be
+ * counted alone, which tells why. */
+static void count_together(struct workspaces *w, enum workspace_kind kind, int64_t older_ns,
+	struct workspace_usage *all, size_t n, struct kind_scan *k, bool *done)
 {
 	AUTO_FREE struct workspace_usage **by_name =
 		xcalloc(n + 1, sizeof(struct workspace_usage *));
 	size_t m = choose_together(w, kind, older_ns, all, n, by_name), errors = 0;
 	struct workspace_usage *owner = NULL;
-	struct err ignored = ERR_INIT;
-	struct files_scan *s = NULL;
-	struct files_root *r = m > 1 ? open_root_of_kind(w, kind, f, &ignored) : NULL;
 	struct files_entry x;
-	bool whole = r && files_scan(f, r, "", &counting, &s, &ignored) == 0 &&
-		!files_scan_totals(s)->clipped;
 
-	for (size_t i = 0; whole && i < m; i++) {
+	for (size_t i = 0; i < m; i++) {
 		begin_count(by_name[i]);
-		done[by_name[i] - all] = true;
+		by_name[i]->counted_ns = k->begun_ns;
 	}
-	while (whole && files_scan_next(s, &x)) {
-		bool unread = files_scan_error(s, errors) != NULL; /* this one */
+	while (files_scan_next(k->scan, &x)) {
+		bool unread = files_scan_error(k->scan, errors) != NULL; /* this one */
 
 		errors += unread;
 		owner = find_owner(by_name, m, &x, owner);
@@ -326,54 +348,65 @@ static void count_together(struct workspaces *w, struct files *f, enum workspace
 			continue;
 		if (strchr(x.path, '/'))
 			add_entry(owner, &x);
-		else if (unread)
-			done[owner - all] = false;
+		else
+			done[owner - all] = !unread && x.inode == owner->info.inode;
 		owner->unread += unread;
 	}
-	files_scan_free(s);
-	files_root_close(r);
 }
 
-/* Those of a kind, where that is most of them. */
+/* Those of a kind, where that is most of them; `ready` (or NULL): scans of each kind that were made before. */
 static void count_kinds(struct workspaces *w, struct files *f, struct workspace_usage *all,
-	size_t n, int64_t older_ns, bool *done)
+	size_t n, int64_t older_ns, struct kind_scan *ready, bool *done)
 {
-	for (int k = 0; k < WORKSPACE_KINDS; k++) {
+	for (int kind = 0; kind < WORKSPACE_KINDS; kind++) {
 		size_t old = 0, of_kind = 0;
+		struct kind_scan made = {0}, *k = ready ? &ready[kind] : &made;
 
 		for (size_t i = 0; i < n; i++) {
-			of_kind += (int)all[i].info.kind == k;
-			old += (int)all[i].info.kind == k && all[i].counted_ns < older_ns;
+			of_kind += (int)all[i].info.kind == kind;
+			old += (int)all[i].info.kind == kind && all[i].counted_ns < older_ns;
 		}
-		if (old > of_kind / 2)
-			count_together(w, f, (enum workspace_kind)k, older_ns, all, n, done);
+		if (!ready && old > 1 && old > of_kind / 2)
+			begin_kind_scan(w, f, (enum workspace_kind)kind, k);
+		if (k->scan)
+			count_together(w, (enum workspace_kind)kind, older_ns, all, n, k, done);
+		end_kind_scan(&made);
 	}
 }
 
-/* Counts those that were counted before `older_ns`, or never; one that went meanwhile is left out.  How many were,
- * or -1. */
+struct count_how {
+	int64_t older_ns; /* who was counted before is counted again */
+	workspace_go_fn *go;
+	void *ctx;
+	struct files *files;     /* the caller's; NULL: none is there yet */
+	struct kind_scan *ready; /* as in count_kinds */
+};
+
+/* One that went meanwhile is left out.  How many were counted, or -1. */
 static int64_t count_old(struct workspaces *w, struct workspace_usage *all, size_t *n,
-	int64_t older_ns, workspace_go_fn *go, void *ctx, struct err *e)
+	const struct count_how *how, struct err *e)
 {
 	AUTO_FREE bool *counted = xcalloc(*n + 1, sizeof *counted);
-	struct files *f = NULL;
+	struct files *f = how->files;
 	size_t old = 0, m = 0;
 	int64_t done = 0;
 	bool stopped = false;
 
 	for (size_t i = 0; i < *n; i++)
-		old += all[i].counted_ns < older_ns;
-	if (old > 1 && !go) { /* who wants to follow has them one after another */
-		f = open_engine();
-		count_kinds(w, f, all, *n, older_ns, counted);
+		old += all[i].counted_ns < how->older_ns;
+	if ((old > 1 || how->ready) &&
+		!how->go) { /* who wants to follow has them one after another */
+		f = f ? f : open_engine();
+		count_kinds(w, f, all, *n, how->older_ns, how->ready, counted);
 	}
 	for (size_t i = 0; done >= 0 && i < *n; i++) {
-		bool wanted = !counted[i] && all[i].counted_ns < older_ns && !stopped;
+		bool wanted = !counted[i] && all[i].counted_ns < how->older_ns && !stopped;
 		struct err why = ERR_INIT;
 		int rc = 0;
 
 		if (wanted)
-			wanted = !(stopped = go && !go(ctx, &all[i].info, (size_t)done, old));
+			wanted = !(stopped = how->go &&
+					!how->go(how->ctx, &all[i].info, (size_t)done, old));
 		if (wanted) {
 			f = f ? f : open_engine();
 			rc = count_workspace(w, f, &all[i], &why);
@@ -384,13 +417,14 @@ static int64_t count_old(struct workspaces *w, struct workspace_usage *all, size
 		else if (why.kind != ERR_NOT_FOUND)
 			done = err_copy(e, &why);
 	}
-	files_close(f);
+	if (!how->files)
+		files_close(f);
 	*n = m;
 	return done;
 }
 
-int workspace_usage(
-	struct workspaces *w, bool cached, struct workspace_usage **ret, size_t *n, struct err *e)
+static int usage_of_all(struct workspaces *w, bool cached, const struct count_how *how,
+	struct workspace_usage **ret, size_t *n, struct err *e)
 {
 	AUTO_FREE struct workspace_usage *all = NULL;
 	size_t nkept;
@@ -398,11 +432,35 @@ int workspace_usage(
 
 	if (recall_usages(w, cached, &all, n, &nkept, e) < 0)
 		return -1;
-	counted = count_old(w, all, n, cached ? 1 : INT64_MAX, NULL, NULL, e);
+	counted = count_old(w, all, n, how, e);
 	if (counted < 0 || ((counted || nkept != *n) && write_counted(w, all, *n, e) < 0))
 		return -1;
 	*ret = STEAL(all);
 	return 0;
+}
+
+/* All are to be counted: the scans come before anybody looks at each one's directory, which would wait for the device a
+ * thousand times, one after another. */
+static int count_all(struct workspaces *w, struct workspace_usage **ret, size_t *n, struct err *e)
+{
+	struct kind_scan ready[WORKSPACE_KINDS] = {{0}};
+	struct count_how how = {.older_ns = INT64_MAX, .files = open_engine(), .ready = ready};
+	int rc;
+
+	for (int k = 0; k < WORKSPACE_KINDS; k++)
+		begin_kind_scan(w, how.files, (enum workspace_kind)k, &ready[k]);
+	rc = usage_of_all(w, false, &how, ret, n, e);
+	for (int k = 0; k < WORKSPACE_KINDS; k++)
+		end_kind_scan(&ready[k]);
+	files_close(how.files);
+	return rc;
+}
+
+int workspace_usage(
+	struct workspaces *w, bool cached, struct workspace_usage **ret, size_t *n, struct err *e)
+{
+	return cached ? usage_of_all(w, true, &(struct count_how){.older_ns = 1}, ret, n, e)
+		      : count_all(w, ret, n, e);
 }
 
 int workspace_usage_known(
@@ -422,7 +480,8 @@ int workspace_usage_renew(
 
 	if (recall_usages(w, true, &all, &n, &nkept, e) < 0)
 		return -1;
-	counted = count_old(w, all, &n, older_ns, go, ctx, e);
+	counted = count_old(
+		w, all, &n, &(struct count_how){.older_ns = older_ns, .go = go, .ctx = ctx}, e);
 	return counted < 0 || ((counted || nkept != n) && write_counted(w, all, n, e) < 0) ? -1 : 0;
 }
 
@@ -454,7 +513,7 @@ int workspace_sum_tasks(
 	while (tasks < n && all[tasks].info.kind == WORKSPACE_TASK)
 		tasks++;
 	was = tasks;
-	counted = count_old(w, all, &tasks, older_ns, NULL, NULL, e);
+	counted = count_old(w, all, &tasks, &(struct count_how){.older_ns = older_ns}, e);
 	if (counted < 0)
 		return -1;
 	for (size_t i = 0; i < tasks; i++) {
