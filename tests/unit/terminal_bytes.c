@@ -10,7 +10,8 @@
 #include <berth/mem.h>
 #include <berth/text.h>
 
-#include "terminals/lex.h"
+#include "terminals/pass.h"
+#include "terminals/seen.h"
 
 static void write_token(void *ctx, const struct lex_token *t)
 {
@@ -101,12 +102,176 @@ static void long_sequences_are_dropped_and_long_strings_cut(void **state)
 	assert_string_equal(out.s + out.len - 10, "aaaa cut>z");
 	assert_int_equal(out.len, 2 + LEX_STRING_MAX + sizeof "<]  cut>z" - 1);
 }
+
+static void take_seen(void *ctx, const struct lex_token *t)
+{
+	seen_take(ctx, t);
+}
+
+static struct seen see(const char *bytes)
+{
+	AUTO_FREE struct lexer *x = xcalloc(1, sizeof *x);
+	struct seen s;
+
+	seen_init(&s);
+	/* One by one: nothing depends on what comes together. */
+	for (size_t i = 0; bytes[i]; i++)
+		lex(x, bytes + i, 1, take_seen, &s);
+	return s;
+}
+
+static void titles_and_notices_are_told(void **state)
+{
+	struct seen s = see("\x1b]0;\xE2\x9C\xB3 build \xE2\x80\xAE"
+			    "evil\a\a$ \a");
+
+	(void)state;
+	assert_string_equal(s.title,
+		"\xE2\x9C\xB3 build \xEF\xBF\xBD"
+		"evil");
+	assert_int_equal(s.bells, 2);
+	s = see("\x1b]2;one\x1b\\\x1b]1;icon\a\x1b]9;may I?\a");
+	assert_string_equal(s.title, "one");
+	assert_string_equal(s.notice, "may I?");
+	assert_int_equal(s.notices, 1);
+	s = see("\x1b]777;notify;Claude;waits\a\x1b]9;4;1;50\a");
+	assert_string_equal(s.notice, "Claude;waits");
+	assert_int_equal(s.notices, 1);
+	assert_string_equal(see("\x1b]99;i=1:d=0;Hello\x1b\\").notice, "Hello");
+}
+
+static void places_and_prompts_are_told(void **state)
+{
+	struct seen s = see("\x1b]7;file://box/work/a%20b%2\a");
+
+	(void)state;
+	assert_string_equal(s.directory, "/work/a b%2");
+	assert_string_equal(see("\x1b]7;http://box/work\a").directory, "");
+	assert_string_equal(see("\x1b]7;file://box/a%00b%0a\a").directory, "/a");
+	assert_int_equal(see("$ ").prompt, SEEN_NO_PROMPT);
+	assert_int_equal(see("\x1b]133;A\a").prompt, SEEN_PROMPT);
+	assert_int_equal(see("\x1b]133;A;k=s\a\x1b]133;C\a").prompt, SEEN_COMMAND);
+	assert_int_equal(see("\x1b]133;AB\a\x1b]133;Z\a\x1b]133;\a").prompt, SEEN_NO_PROMPT);
+	s = see("\x1b]133;D;130\a");
+	assert_int_equal(s.prompt, SEEN_DONE);
+	assert_int_equal(s.exit_code, 130);
+	assert_int_equal(see("\x1b]133;D\a").exit_code, -1);
+}
+
+static void modes_are_followed(void **state)
+{
+	uint32_t start = SEEN_BIT(WRAP) | SEEN_BIT(CURSOR);
+
+	(void)state;
+	assert_int_equal(see("").modes, start);
+	assert_int_equal(see("\x1b[?1049h\x1b[?1;2004h\x1b[?25l\x1b=").modes,
+		SEEN_BIT(WRAP) | SEEN_BIT(ALTERNATE) | SEEN_BIT(CURSOR_KEYS) | SEEN_BIT(PASTE) |
+			SEEN_BIT(KEYPAD));
+	assert_int_equal(see("\x1b[?47h\x1b[?1047l\x1b[1h\x1b[?1000$p\x1b[>1000h").modes, start);
+	assert_int_equal(see("\x1b[?1006h\x1b[?1003h\x1b"
+			     "c")
+				 .modes,
+		start);
+	assert_int_equal(see("\x1b[?1h\x1b=\x1b[!p").modes, start);
+	assert_int_equal(see("\x1b[5 q").cursor_shape, 5);
+	assert_int_equal(see("\x1b[99 q").cursor_shape, 0);
+}
+
+static void expect_passed(
+	const char *bytes, size_t n, const char *expected, enum pass_reason reason)
+{
+	for (size_t step = 1; step <= n; step++) {
+		AUTO_FREE struct pass *p = xcalloc(1, sizeof *p);
+		AUTO_STR struct str out = STR_INIT;
+		uint64_t all = 0;
+
+		for (size_t i = 0; i < n; i += step)
+			pass_through(p, bytes + i, n - i < step ? n - i : step, &out);
+		assert_string_equal(out.s, expected);
+		for (int r = 1; r < PASS_REASONS_COUNT; r++)
+			all += p->refused[r];
+		assert_int_equal(all, reason ? 1 : 0);
+		if (reason)
+			assert_int_equal(p->refused[reason], 1);
+	}
+}
+#define SAME(bytes) expect_passed(bytes, sizeof(bytes) - 1, bytes, PASS_OK)
+#define PASSED(bytes, expected) expect_passed(bytes, sizeof(bytes) - 1, expected, PASS_OK)
+#define REFUSED(bytes, reason) expect_passed("a" bytes "b", sizeof(bytes) + 1, "ab", PASS_##reason)
+
+static void what_draws_passes(void **state)
+{
+	(void)state;
+	SAME("plain \xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\r\n\t\b\a");
+	SAME("\x1b[1;38;2;1;2;3m\x1b[4:3m\x1b[38:5:7mx\x1b[m\x1b[K\x1b[2J\x1b[;5H\x1b[3;20r\x1b[5b");
+	SAME("\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1006h\x1b[?2026h\x1b[4l\x1b[2 q\x1b[!p");
+	SAME("\x1b"
+	     "7\x1b"
+	     "8\x1bM\x1b=\x1b(0\x0e\x0f\x1b(B\x1b#8");
+	SAME("\x1b]8;;https://example.org/a\x1b\\here\x1b]8;;\x1b\\");
+	PASSED("\x1b]0;ti\xE2\x80\xAEtle\a", "\x1b]0;ti\xEF\xBF\xBDtle\x1b\\");
+	PASSED("\x1b[?1;25h", "\x1b[?1h\x1b[?25h");
+	PASSED("\x80\xC2\x9b\xE2\x80\xAE\x7f", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+	PASSED("\x1b[99999C", "\x1b[9999C");
+}
+
+static void what_does_more_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("\x1b[c", QUERY);
+	REFUSED("\x1b[>c", QUERY);
+	REFUSED("\x1b[6n", QUERY);
+	REFUSED("\x1b[?6n", QUERY);
+	REFUSED("\x1b[?2026$p", QUERY);
+	REFUSED("\x1b[>q", QUERY);
+	REFUSED("\x1b[?u", QUERY);
+	REFUSED("\x1bZ", QUERY);
+	REFUSED("\x05", QUERY);
+	REFUSED("\x1b[1;1;1;1;1;1*y", QUERY);
+	REFUSED("\x1b[21t", WINDOW);
+	REFUSED("\x1b[8;10;10t", WINDOW);
+	REFUSED("\x1b]52;c;cm0gLXJmIC8=\a", CLIPBOARD);
+	REFUSED("\x1b]52;c;?\x1b\\", CLIPBOARD);
+	REFUSED("\x1b]11;?\a", LASTING);
+	REFUSED("\x1b]4;1;#000000\a", LASTING);
+	REFUSED("\x1b[>1u", LASTING);
+	REFUSED("\x1b[>4;2m", LASTING);
+	REFUSED("\x1b[5i", DEVICE);
+	REFUSED("\x1bP$qm\x1b\\", DEVICE);
+	REFUSED("\x1b_Ga=T;AAAA\x1b\\", DEVICE);
+	REFUSED("\x1b^pm\x1b\\", DEVICE);
+	REFUSED("\x1b]1337;File=:AAAA\a", DEVICE);
+	REFUSED("\x1b]8;;file:///etc/passwd\a", LINK);
+	REFUSED("\x1b]9;look\a", NOTICE);
+	REFUSED("\x1b[?3h", UNKNOWN);
+	REFUSED("\x1b[2h", UNKNOWN);
+	REFUSED("\x1b%@", UNKNOWN);
+	REFUSED("\x1b G", UNKNOWN);
+	REFUSED("\x1b]8\a", LINK);
+	REFUSED("\x1b]\a", UNKNOWN);
+	REFUSED("\x01", UNKNOWN);
+}
+
+static void each_reason_is_a_sentence(void **state)
+{
+	(void)state;
+	assert_null(pass_why(PASS_OK));
+	for (int r = 1; r < PASS_REASONS_COUNT; r++)
+		assert_true(strlen(pass_why((enum pass_reason)r)) > 10);
+	assert_null(pass_why(PASS_REASONS_COUNT));
+}
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_become_tokens_however_they_are_cut),
 		cmocka_unit_test(bad_sequences_hide_nothing),
 		cmocka_unit_test(long_sequences_are_dropped_and_long_strings_cut),
+		cmocka_unit_test(titles_and_notices_are_told),
+		cmocka_unit_test(places_and_prompts_are_told),
+		cmocka_unit_test(modes_are_followed),
+		cmocka_unit_test(what_draws_passes),
+		cmocka_unit_test(what_does_more_is_refused),
+		cmocka_unit_test(each_reason_is_a_sentence),
 	};
 
 	text_init();

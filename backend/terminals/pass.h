@@ -1,0 +1,48 @@
+/*
+ * pass.h - what of a program's output may reach the terminal of a person who is attached.
+ *
+ * Text, styles, motion, and the modes that programs on a whole screen need pass.  All else is refused, by a table whose
+ * rows have reasons: what a terminal would answer (the answer would be typed into the program, or into the person's shell
+ * after a detach), what reads or sets the clipboard, what outlives the program, and what is not known.  Text is UTF-8 that
+ * may be shown (text.h); numbers are at most LEX_ARG_MAX.
+ *
+ * Holds for any cut of the bytes: what is not whole yet is kept.  Thread: one owner; plain data; a zeroed one is at the
+ * beginning.
+ */
+#ifndef TERMINALS_PASS_H
+#define TERMINALS_PASS_H
+
+#include <berth/str.h>
+
+#include "terminals/lex.h"
+
+/* X(name, why it is refused: of what a person reads) */
+#define PASS_REASONS(X)                                                                   \
+	X(QUERY, "the terminal's answer would be typed into the program")                 \
+	X(CLIPBOARD, "the clipboard is not the agent's")                                  \
+	X(WINDOW, "the window is not the agent's")                                        \
+	X(LASTING, "it would outlive the program")                                        \
+	X(DEVICE, "it programs keys, prints, or sends data to the terminal's extensions") \
+	X(LINK, "only links to http and https pass")                                      \
+	X(NOTICE, "berth reports notices itself")                                         \
+	X(UNKNOWN, "it is not known to be harmless")
+
+enum pass_reason {
+	PASS_OK,
+#define X(name, why) PASS_##name,
+	PASS_REASONS(X)
+#undef X
+		PASS_REASONS_COUNT
+};
+/* As a sentence's part; NULL for PASS_OK. */
+const char *pass_why(enum pass_reason r);
+
+struct pass {
+	struct lexer lexer;
+	uint64_t refused[PASS_REASONS_COUNT]; /* so many were, by reason */
+};
+
+/* Behind what `out` holds. */
+void pass_through(struct pass *p, const char *bytes, size_t n, struct str *out);
+
+#endif

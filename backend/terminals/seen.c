@@ -1,0 +1,160 @@
+/* seen.c - reads titles, marks and modes from what a program writes to its terminal. */
+#include "terminals/seen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <berth/mem.h>
+#include <berth/text.h>
+
+static const uint16_t modes[] = {
+#define X(name, number) [SEEN_##name] = (number),
+	SEEN_MODES(X)
+#undef X
+};
+
+void seen_init(struct seen *s)
+{
+	*s = (struct seen){.modes = SEEN_AT_START, .exit_code = -1};
+}
+
+static void set_text(char to[TERMINAL_TITLE_MAX], const char *s, size_t n)
+{
+	AUTO_FREE char *text = xstrndup(s, n < LEX_STRING_MAX ? n : LEX_STRING_MAX);
+
+	text_clean(to, TERMINAL_TITLE_MAX, text);
+}
+
+static void set_mode(struct seen *s, unsigned number, bool on)
+{
+	if (number == 47 || number == 1047)
+		number = 1049;
+	for (unsigned i = 0; i < COUNT(modes); i++)
+		if (modes[i] == number)
+			s->modes = on ? s->modes | 1u << i : s->modes & ~(1u << i);
+}
+
+static void take_csi(struct seen *s, const struct lex_token *t)
+{
+	if (t->leader == '?' && !t->between && (t->final == 'h' || t->final == 'l'))
+		for (unsigned i = 0; i < t->nargs; i++)
+			set_mode(s, t->arg[i], t->final == 'h');
+	else if (!t->leader && t->between == ' ' && t->final == 'q' && lex_arg(t, 0, 0) <= 6)
+		s->cursor_shape = (uint8_t)lex_arg(t, 0, 0);
+	else if (!t->leader && t->between == '!' && t->final == 'p')
+		s->modes = (s->modes & ~(SEEN_BIT(CURSOR_KEYS) | SEEN_BIT(KEYPAD))) | SEEN_AT_START;
+}
+
+static void take_escape(struct seen *s, const struct lex_token *t)
+{
+	if (t->between)
+		return;
+	if (t->final == '=')
+		s->modes |= SEEN_BIT(KEYPAD);
+	else if (t->final == '>')
+		s->modes &= ~SEEN_BIT(KEYPAD);
+	else if (t->final == 'c') {
+		s->modes = SEEN_AT_START;
+		s->cursor_shape = 0;
+	}
+}
+
+static void take_title(struct seen *s, const char *text, size_t n)
+{
+	set_text(s->title, text, n);
+}
+
+static void take_notice(struct seen *s, const char *text, size_t n)
+{
+	s->notices++;
+	set_text(s->notice, text, n);
+}
+
+/* KEYS:VALUES;text */
+static void take_kitty_notice(struct seen *s, const char *text, size_t n)
+{
+	const char *at = memchr(text, ';', n);
+
+	if (at)
+		take_notice(s, at + 1, n - (size_t)(at + 1 - text));
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9'                  ? c - '0'
+		: (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
+						     : -1;
+}
+
+/* file://host/path, with %20 and its like. */
+static void take_directory(struct seen *s, const char *url, size_t n)
+{
+	AUTO_STR struct str path = STR_INIT;
+	const char *slash =
+		n > 7 && !memcmp(url, "file://", 7) ? memchr(url + 7, '/', n - 7) : NULL;
+
+	if (!slash)
+		return;
+	n -= (size_t)(slash - url);
+	for (size_t i = 0; i < n; i++) {
+		int high = slash[i] == '%' && n - i > 2 ? hex_digit(slash[i + 1]) : -1;
+		int low = high >= 0 ? hex_digit(slash[i + 2]) : -1;
+
+		if (low >= 0)
+			i += 2;
+		str_addc(&path, low >= 0 ? (char)(high << 4 | low) : slash[i]);
+	}
+	set_text(s->directory, path.s, strlen(path.s));
+}
+
+/* "A", "B", "C", "D;1": the letter, and what belongs to it behind semicolons. */
+static void take_prompt(struct seen *s, const char *text, size_t n)
+{
+	static const char letters[] = "ABCD";
+	const char *at = n && (n == 1 || text[1] == ';') ? memchr(letters, text[0], 4) : NULL;
+
+	if (!at)
+		return;
+	s->prompt = (uint8_t)(SEEN_PROMPT + (at - letters));
+	s->exit_code = -1;
+	if (s->prompt == SEEN_DONE && n > 2 && text[2] >= '0' && text[2] <= '9') {
+		int code = 0;
+
+		for (size_t i = 2; i < n && i < 5 && text[i] >= '0' && text[i] <= '9'; i++)
+			code = code * 10 + (text[i] - '0');
+		s->exit_code = code & 255;
+	}
+}
+
+static void take_string(struct seen *s, const struct lex_token *t)
+{
+	static const struct {
+		const char *word;
+		void (*take)(struct seen *s, const char *text, size_t n);
+	} words[] = {{"0;", take_title}, {"2;", take_title}, {"7;", take_directory},
+		{"9;4;", NULL}, /* how far something is, of ConEmu */
+		{"9;", take_notice}, {"777;notify;", take_notice}, {"99;", take_kitty_notice},
+		{"133;", take_prompt}};
+
+	for (size_t i = 0; t->final == ']' && i < COUNT(words); i++) {
+		size_t n = strlen(words[i].word);
+
+		if (t->n < n || memcmp(t->bytes, words[i].word, n) != 0)
+			continue;
+		if (words[i].take)
+			words[i].take(s, t->bytes + n, t->n - n);
+		return;
+	}
+}
+
+void seen_take(struct seen *s, const struct lex_token *t)
+{
+	switch (t->kind) {
+	case LEX_CONTROL: s->bells += t->cp == 7; break;
+	case LEX_ESCAPE: take_escape(s, t); break;
+	case LEX_CSI: take_csi(s, t); break;
+	case LEX_STRING: take_string(s, t); break;
+	case LEX_ASCII:
+	case LEX_CHAR: break;
+	}
+}
