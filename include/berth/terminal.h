@@ -81,4 +81,9 @@ void terminal_row_text(const struct terminal_screen *s, int y, bool styled, stru
 /* `n` cells of one row, the same way. */
 void terminal_cells_text(const struct terminal_cell *cells, int n, bool styled, struct str *out);
 
+/* What a key sends, behind what `out` holds, by tmux's names: Enter, Tab, BTab, Escape, Space, BSpace, Up, Home, PageUp,
+ * F1 to F12, Delete; C-x, M-x, S-x in front; a single character is itself.  `application`: cursor keys are in that mode.
+ * ERR_USAGE: there is no such key; the sentence says which are. */
+int terminal_key(const char *name, bool application, struct str *out, struct err *e);
+
 #endif

@@ -260,6 +260,66 @@ static void each_reason_is_a_sentence(void **state)
 		assert_true(strlen(pass_why((enum pass_reason)r)) > 10);
 	assert_null(pass_why(PASS_REASONS_COUNT));
 }
+
+static void expect_key(const char *name, bool application, const char *bytes, size_t n)
+{
+	AUTO_STR struct str out = STR_INIT;
+	struct err e = ERR_INIT;
+
+	assert_int_equal(terminal_key(name, application, &out, &e), 0);
+	assert_int_equal(out.len, n);
+	assert_memory_equal(out.s, bytes, n);
+}
+#define KEY(name, bytes) expect_key(name, false, bytes, sizeof(bytes) - 1)
+
+static void keys_send_what_xterm_sends(void **state)
+{
+	(void)state;
+	KEY("Enter", "\r");
+	KEY("enter", "\r");
+	KEY("Tab", "\t");
+	KEY("BTab", "\x1b[Z");
+	KEY("S-Tab", "\x1b[Z");
+	KEY("Escape", "\x1b");
+	KEY("BSpace", "\x7f");
+	KEY("C-c", "\x03");
+	KEY("C-C", "\x03");
+	KEY("C-[", "\x1b");
+	KEY("C-Space", "\0");
+	KEY("M-x", "\x1bx");
+	KEY("M-Enter", "\x1b\r");
+	KEY("C-M-d", "\x1b\x04");
+	KEY("Up", "\x1b[A");
+	expect_key("Up", true, "\x1bOA", 3);
+	expect_key("C-Up", true, "\x1b[1;5A", 6);
+	KEY("S-Left", "\x1b[1;2D");
+	KEY("F1", "\x1bOP");
+	KEY("F5", "\x1b[15~");
+	KEY("C-F5", "\x1b[15;5~");
+	KEY("M-F1", "\x1b[1;3P");
+	KEY("PageUp", "\x1b[5~");
+	KEY("Delete", "\x1b[3~");
+	KEY("-", "-");
+	KEY("\xC3\xA9", "\xC3\xA9");
+}
+
+static void other_words_are_not_keys(void **state)
+{
+	static const char *const words[] = {"", "Return!", "F13", "F0", "C-", "C-1", "S-a", "ab",
+		"\x1b", "\x7f", "\xff", "C-\xC3\xA9"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(words); i++) {
+		AUTO_STR struct str out = STR_INIT;
+		struct err e = ERR_INIT;
+
+		assert_int_equal(terminal_key(words[i], false, &out, &e), -1);
+		assert_int_equal(e.kind, ERR_USAGE);
+		assert_int_equal(out.len, 0);
+		assert_null(strpbrk(e.msg, "\x1b\x7f\xff"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -272,6 +332,8 @@ int main(void)
 		cmocka_unit_test(what_draws_passes),
 		cmocka_unit_test(what_does_more_is_refused),
 		cmocka_unit_test(each_reason_is_a_sentence),
+		cmocka_unit_test(keys_send_what_xterm_sends),
+		cmocka_unit_test(other_words_are_not_keys),
 	};
 
 	text_init();
