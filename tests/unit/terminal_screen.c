@@ -1,4 +1,4 @@
-/* terminal_screen.c - the screen of a terminal: what libvterm makes of output, and its scrollback. */
+/* terminal_screen.c - the screen of a terminal: what libvterm makes of output, its scrollback, and the file that shows it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,11 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
 #include "terminals/emulate.h"
+#include "terminals/screen_file.h"
 
 struct shown {
 	struct lexer lexer;
@@ -309,6 +314,182 @@ static void every_character_is_shown_as_wide_as_it_is(void **state)
 	}
 	close_shown(s);
 }
+
+static void place(char path[256], const char *name)
+{
+	static char folder[200];
+
+	if (!*folder) {
+		snprintf(folder, sizeof folder, "/tmp/berth-terminal-XXXXXX");
+		assert_non_null(mkdtemp(folder));
+	}
+	snprintf(path, 256, "%s/%s", folder, name);
+}
+
+static void a_picture_is_read_as_it_was_written(void **state)
+{
+	struct shown *s = open_shown(10, 2);
+	struct terminal_screen read = {0};
+	struct screen_file f;
+	struct err e = ERR_INIT;
+	struct stat st;
+	char path[256];
+
+	(void)state;
+	place(path, "screen");
+	assert_int_equal(screen_file_read(path, &read, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(screen_file_open(&f, path, &e), 0);
+	assert_int_equal(screen_file_read(path, &read, &e), -1);
+	write_text(s,
+		"\x1b[1;33m\xE4\xB8\xAD"
+		"e\xCC\x81\x1b[m.");
+	emulator_show(s->em, &s->screen);
+	snprintf(s->screen.title, sizeof s->screen.title, "evil\x1b]0;x");
+	s->screen.bells = 3;
+	s->screen.keeper = getpid();
+	assert_int_equal(screen_file_write(&f, &s->screen, &e), 0);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.columns, 10);
+	assert_int_equal(read.rows, 2);
+	assert_int_equal(read.cursor_x, 4);
+	assert_memory_equal(read.cells, s->screen.cells, 20 * sizeof *read.cells);
+	assert_string_equal(read.title, "evil^[]0;x");
+	assert_int_equal(read.bells, 3);
+	assert_int_equal(read.status, TERMINAL_RUNS);
+	assert_int_equal(read.keeper, getpid());
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	/* Two cannot write it, and nobody who ended does. */
+	{
+		struct screen_file other;
+
+		assert_int_equal(screen_file_open(&other, path, &e), -1);
+		assert_int_equal(e.kind, ERR_CONFLICT);
+	}
+	emulator_resize(s->em, 30, 3);
+	emulator_show(s->em, &s->screen);
+	assert_int_equal(screen_file_write(&f, &s->screen, &e), 0);
+	screen_file_close(&f);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.columns, 30);
+	assert_int_equal(read.status, TERMINAL_LOST);
+	assert_int_equal(read.keeper, 0);
+	assert_int_equal(screen_file_open(&f, path, &e), 0);
+	s->screen.status = TERMINAL_ENDED;
+	s->screen.exit_code = 7;
+	assert_int_equal(screen_file_write(&f, &s->screen, &e), 0);
+	screen_file_close(&f);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.status, TERMINAL_ENDED);
+	assert_int_equal(read.exit_code, 7);
+	terminal_screen_release(&read);
+	close_shown(s);
+	unlink(path);
+}
+
+static void check_read(const struct terminal_screen *s)
+{
+	assert_in_range(s->columns, TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX);
+	assert_in_range(s->rows, 1, TERMINAL_ROWS_MAX);
+	assert_in_range(s->cursor_x, 0, s->columns - 1);
+	assert_in_range(s->cursor_y, 0, s->rows - 1);
+	assert_in_range(s->exit_code, 0, 255);
+	for (int i = 0; i < s->columns * s->rows; i++) {
+		const struct terminal_cell *c = &s->cells[i];
+		bool right = i % s->columns && s->cells[i - 1].width == 2;
+
+		assert_int_equal(c->width == 0, right);
+		assert_true(c->width < 2 || i % s->columns < s->columns - 1);
+		assert_int_equal(c->flags & ~TERMINAL_FLAGS, 0);
+		if (c->ch[0])
+			assert_int_equal(text_cp_width(c->ch[0]), c->width);
+		for (int k = 1; k < TERMINAL_CELL_CHARS; k++)
+			assert_true(!c->ch[k] || (c->ch[k - 1] && !text_cp_width(c->ch[k])));
+	}
+}
+
+/* A keeper that an agent got hold of writes what it likes. */
+static void nothing_in_the_file_is_trusted(void **state)
+{
+	struct shown *s = open_shown(6, 3);
+	struct terminal_screen read = {0};
+	AUTO_STR struct str good = STR_INIT;
+	struct screen_file f;
+	unsigned seed = 12345;
+	char path[256];
+	int readable = 0;
+
+	(void)state;
+	place(path, "lies");
+	write_text(s,
+		"\xE4\xB8\xAD"
+		"abc");
+	emulator_show(s->em, &s->screen);
+	assert_int_equal(screen_file_open(&f, path, NULL), 0);
+	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
+	screen_file_close(&f);
+	assert_int_equal(file_read(AT_FDCWD, path, 0, 1 << 20, &good, NULL), 0);
+	for (int round = 0; round < 3000; round++) {
+		AUTO_FREE char *bad = xmalloc(good.len);
+		size_t n = good.len;
+
+		memcpy(bad, good.s, good.len);
+		for (int k = 0; k < 1 + round % 40; k++) {
+			seed = seed * 1103515245 + 12345;
+			/* The numbers at its beginning, and the cells at its end. */
+			bad[(seed >> 8) % 3 ? good.len - 1 - (seed >> 12) % 432
+					    : 12 + (seed >> 12) % 100] = (char)(seed >> 24);
+		}
+		if (round % 7 == 0)
+			n = seed % good.len;
+		assert_int_equal(file_replace(path, bad, n, false), 0);
+		if (!screen_file_read(path, &read, NULL)) {
+			check_read(&read);
+			readable++;
+		}
+	}
+	assert_true(readable > 100);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(screen_file_read(path, &read, NULL), -1);
+	unlink(path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(screen_file_read(path, &read, NULL), -1);
+	unlink(path);
+	terminal_screen_release(&read);
+	close_shown(s);
+}
+
+/* Its counter is odd: a living writer is given time to end it, of a dead one it is the last. */
+static void half_a_picture_is_not_shown_while_its_writer_lives(void **state)
+{
+	struct terminal_screen read = {0};
+	struct shown *s = open_shown(20, 2);
+	struct screen_file f;
+	struct err e = ERR_INIT;
+	uint32_t odd = 7;
+	char path[256];
+
+	(void)state;
+	place(path, "half");
+	emulator_show(s->em, &s->screen);
+	assert_int_equal(screen_file_open(&f, path, NULL), 0);
+	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
+	assert_int_equal(pwrite(f.fd, &odd, sizeof odd, 12), sizeof odd);
+	assert_int_equal(screen_file_read(path, &read, &e), -1);
+	assert_int_equal(e.kind, ERR_TIMEOUT);
+	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(pwrite(f.fd, &odd, sizeof odd, 12), sizeof odd);
+	screen_file_close(&f);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.status, TERMINAL_LOST);
+	unlink(path);
+	terminal_screen_release(&read);
+	close_shown(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +502,9 @@ int main(void)
 		cmocka_unit_test(sizes_change_and_stay_within_bounds),
 		cmocka_unit_test(what_libvterm_cannot_bear_does_no_harm),
 		cmocka_unit_test(every_character_is_shown_as_wide_as_it_is),
+		cmocka_unit_test(a_picture_is_read_as_it_was_written),
+		cmocka_unit_test(nothing_in_the_file_is_trusted),
+		cmocka_unit_test(half_a_picture_is_not_shown_while_its_writer_lives),
 	};
 
 	text_init();

@@ -1,0 +1,30 @@
+/*
+ * screen_file.h - a terminal's screen in a file that any process of this user reads.
+ *
+ * One writer, which holds a lock on the file as long as it lives; what is in the file of a writer that died is its last
+ * picture.  A counter that is odd while a picture is written tells readers to look again (a sequence lock).  Both sides
+ * use pread and pwrite: neither a full disk nor a file that is cut short ends a process.
+ *
+ * Readers trust nothing of it: sizes are bounded, each cell is one that may be shown, texts are neutralised.
+ * Thread: a writer has one owner; reading: any.
+ */
+#ifndef TERMINALS_SCREEN_FILE_H
+#define TERMINALS_SCREEN_FILE_H
+
+#include <berth/terminal.h>
+
+struct screen_file {
+	int fd;
+	uint32_t seq;
+};
+
+/* What a writer that died left at `path` is replaced.  ERR_CONFLICT: one lives. */
+int screen_file_open(struct screen_file *f, const char *path, struct err *e);
+int screen_file_write(struct screen_file *f, const struct terminal_screen *s, struct err *e);
+void screen_file_close(struct screen_file *f); /* the file stays */
+
+/* *ret is released by the caller, and may be one that was read before.  ERR_NOT_FOUND: there is no picture;
+ * ERR_TIMEOUT: none that is whole, for a few milliseconds. */
+int screen_file_read(const char *path, struct terminal_screen *ret, struct err *e);
+
+#endif
