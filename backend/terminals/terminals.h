@@ -1,0 +1,61 @@
+/*
+ * terminals.h - the public header of this module: starting a terminal, and its files.
+ *
+ * An agent's terminals are kept by one process of the host, berth-terminal, started with the first and ended with the last
+ * of them.  Whoever starts a terminal has checked and recorded it, starts its command over the lane, and hands over the
+ * lane's descriptors and the file of the screen: that process opens nothing itself, and gives up all else before it reads
+ * a byte of the agent's.  When it ends, the lane's connections do, and the container's init ends the commands.
+ *
+ * Below <runtime dir>/terminals/CONTAINER, mode 0700: NAME.screen (screen_file.h), and `sock`, where it listens.
+ * Thread: any; these block for the time of a process's start, at most seconds.
+ */
+#ifndef TERMINALS_TERMINALS_H
+#define TERMINALS_TERMINALS_H
+
+#include <berth/terminal.h>
+
+#include "lane/lane.h"
+
+#define TERMINALS_MAX 32 /* of one agent, those that ended and were not removed included */
+#define TERMINALS_CONTAINERS_MAX 256
+#define TERMINALS_PATH_MAX 320
+#define TERMINALS_SCREEN ".screen"
+
+/* What is in the folder of that container, which is made. */
+int terminals_place(
+	const char *container, const char *name, char path[TERMINALS_PATH_MAX], struct err *e);
+
+struct terminals_wish {
+	const char *name;
+	const char *command; /* as it is recorded */
+	int columns, rows;
+};
+/* Start `r` (LANE_TTY and the size are set here) as a terminal.  One of that name that has ended is replaced.
+ * ERR_CONFLICT: one runs; ERR_REFUSED: there are too many; ERR_NOT_FOUND: there is no lane. */
+int terminals_start(const struct lane_about *about, const struct terminals_wish *w,
+	const struct lane_request *r, struct err *e);
+/* The container is gone, and with it what they showed. */
+void terminals_forget(const char *container);
+
+/* --- between the two --- */
+
+enum terminals_message { TERMINALS_SHOW_IN = 0x7400, TERMINALS_KEEP, TERMINALS_STOP };
+
+/* TERMINALS_SHOW_IN: the file, before TERMINALS_KEEP: the lane's connection, input and output. */
+struct terminals_keep {
+	char name[TERMINAL_NAME_MAX];
+	char command[TERMINAL_TITLE_MAX];
+	int32_t columns, rows;
+};
+/* TERMINALS_STOP: a name.  All are answered by an errno, 0: done; TERMINALS_STOP when it has ended. */
+
+/* What the process finds open. */
+enum { TERMINALS_FD_CONTROL = 3, TERMINALS_FDS };
+
+/* Connected to a container's process, or listening as it.  ERR_NOT_FOUND: there is none. */
+int terminals_dial(const char *container, struct err *e);
+int terminals_listen(const char *container, struct err *e);
+/* Its answer. */
+int terminals_hear(int conn, const char *container, struct err *e);
+
+#endif
