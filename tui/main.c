@@ -10,6 +10,7 @@
  *   berth-image        programs/berth_image.c: image, and what of workspace knows archives
  *   berth-mcp          programs/berth_mcp.c: mcp, the server that agents talk to
  *   berth-bench        bench/main.c: bench
+ *   berth-terminal     backend/terminals: keeps the terminals of an agent
  *   berth-git          backend/repo: reads a git repository, shut in there
  *   berth-guest        backend/lane/guest/guest.c: not for people; PID 1 of every container that
  *                      berth makes, it runs what exec sends over the lane

@@ -12,7 +12,7 @@ struct build {
 	const char *version; /* "0.2.0", or "0.2.0+20261122201500.8ac7f6310b2e" after it */
 	const char *commit;  /* 12 hexadecimal digits; "": unknown */
 	bool io_uring;       /* built with liburing: many files are read through it */
-	bool bench_console;  /* built with libvterm: the suite console can be measured */
+	bool bench_console; /* built with libvterm: agents have terminals, the suite console can be measured */
 };
 
 extern const struct build berth_build;

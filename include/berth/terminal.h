@@ -76,6 +76,26 @@ struct terminal_screen {
 };
 void terminal_screen_release(struct terminal_screen *s);
 
+/* A to Z, a to z, 0 to 9, dots, hyphens and underscores, no dot in front.  0, or -1 with ERR_USAGE. */
+int terminal_check_name(const char *name, struct err *e);
+
+struct terminal_row {
+	char container[64], agent[64]; /* agent: "" when it is not known */
+	char name[TERMINAL_NAME_MAX];
+	struct terminal_screen screen; /* without its cells */
+};
+/* Those of the container (NULL: of all), by container and name; one that ended is there until it is stopped, started again
+ * or its container goes down. */
+size_t terminals_list(const char *container, struct terminal_row *out, size_t most);
+/* What it shows; *ret may be one that was read before.  ERR_NOT_FOUND: there is none of that name. */
+int terminals_read(
+	const char *container, const char *name, struct terminal_screen *ret, struct err *e);
+/* End its command, and all that this started, if it runs, and remove it from the list.  Waits for the end, 10 s at most. */
+int terminals_stop(const char *container, const char *name, struct err *e);
+
+/* The program berth-terminal.  Returns when the last terminal of the container has ended. */
+int terminals_main(struct err *e);
+
 /* Row `y` as text without trailing blanks; with `styled` as a terminal prints it, ending in plain style. */
 void terminal_row_text(const struct terminal_screen *s, int y, bool styled, struct str *out);
 /* `n` cells of one row, the same way. */

@@ -28,19 +28,19 @@ says() {
 
 hide
 check "everything is here" configure all
-check "and is told" says "Optional parts: io_uring: yes, bench of the console: yes, tests: yes"
+check "and is told" says "Optional parts: io_uring: yes, terminals and the bench of the console: yes, tests: yes"
 
 hide cmocka vterm liburing
 check "cmake needs no optional library" configure few
 check "it tells what is not built" says "Optional parts: io_uring: no (Debian: liburing-dev), \
-bench of the console: no (Debian: libvterm-dev), tests: no (Debian: libcmocka-dev libvterm-dev)"
+terminals and the bench of the console: no (Debian: libvterm-dev), tests: no (Debian: libcmocka-dev libvterm-dev)"
 in_place=(CMakeFiles/berth_files.dir/backend/files/disk/ring_none.c.o CMakeFiles/berth-bench.dir/bench/peers/screen_none.c.o)
 compile() {
 	cmake --build few --target "$@" >log 2>&1 || { cat log; false; }
 }
 check "what stands in their place is compiled" compile "${in_place[@]}"
 only() {
-	! grep -qE 'files/disk/ring\.c|peers/screen\.c|tests/unit/' few/compile_commands.json
+	! grep -qE 'files/disk/ring\.c|peers/screen\.c|terminals/emulate\.c|tests/unit/' few/compile_commands.json
 }
 check "they and the tests are not" only
 

@@ -33,7 +33,7 @@ static void check_parts(const struct patient *p, struct answer *a)
 			berth_build.io_uring || berth_build.bench_console ? "" : " and",
 			berth_build.bench_console
 				? ""
-				: " the measuring of the console (Debian: libvterm-dev)");
+				: " terminals of agents and the measuring of the console (Debian: libvterm-dev)");
 }
 
 static void check_kernel(const struct patient *p, struct answer *a)
