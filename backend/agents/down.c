@@ -14,6 +14,7 @@
 #include "journal/journal.h"
 #include "lane/lane.h"
 #include "run/rulebook.h"
+#include "terminals/terminals.h"
 
 int agent_hold(struct agents_host *h, const char *container, struct err *e)
 {
@@ -85,6 +86,7 @@ int agents_down(struct agents_host *h, const char *container, struct err *e)
 	lane_forget(container);
 	egress_end_silent(container, NULL);
 	egress_forget(container);
+	terminals_forget(container);
 	journal_forget(container);
 	rulebook_forget(container);
 	home_note_use(home);

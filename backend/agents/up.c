@@ -23,6 +23,7 @@
 #include "egress/egress.h"
 #include "journal/journal.h"
 #include "lane/lane.h"
+#include "terminals/terminals.h"
 
 struct bringing { /* what has been made so far */
 	struct agents_host *h;
@@ -716,6 +717,7 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	if (result && (b.created || b.offered)) {
 		lane_forget(a->container);
 		egress_forget(a->container);
+		terminals_forget(a->container);
 		journal_forget(a->container);
 		rulebook_forget(a->container);
 	}

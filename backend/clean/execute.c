@@ -27,6 +27,7 @@
 #include "egress/egress.h"
 #include "job/board.h"
 #include "lane/lane.h"
+#include "terminals/terminals.h"
 
 #define WIDTH 8
 #define ASK_MS 120000
@@ -340,6 +341,7 @@ static void forget_files(struct running *r, const char *name, const char *id)
 	if (alone >= 0 && mine) {
 		lane_forget(name);
 		egress_forget(name);
+		terminals_forget(name);
 		rulebook_forget(name);
 		session_forget(name);
 		agents_unbind(name, r->h->at.info.id, NULL);

@@ -220,4 +220,9 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
  * found); where the engine is not on this machine that takes a shell in the container. */
 int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e);
 
+/* Start a terminal of that name (terminal.h) over the lane of r->agent: r's command, variables, directory and size.  It
+ * goes on when this process ends.  ERR_REFUSED: by policy, by the command rules, or there is no lane. */
+int agents_start_terminal(
+	const struct run_request *r, const char *name, const struct policy *policy, struct err *e);
+
 #endif

@@ -80,7 +80,7 @@ ONLY_TSAN = {
 ONLY_RELEASE = {
     "golden": {"golden.valgrind"},
     "scenario": {"scenario.mcp", "scenario.mcp_hostile", "scenario.workspace_large"},
-    "engine": {"engine.limits", "engine.routes"},
+    "engine": {"engine.limits", "engine.routes", "engine.terminals"},
 }
 # Long ones without threads: TSan has nothing to see there.
 NOT_TSAN = {"unit.leaks", "unit.edit", "unit.files_sieve"}

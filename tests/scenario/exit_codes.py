@@ -126,6 +126,10 @@ TABLE = {
     "port list": (["port", "list"], 0, 0, (["port", "list", "x"], 1)),
     "port open": (["port", "open", "x", "3000"], 1, 1, (["port", "open", "x", "0"], 2)),
     "port close": (["port", "close", "x", "3000"], 1, 1, (["port", "close", "x", "3000:80"], 2)),
+    "terminal start": (["terminal", "start", "x"], 1, 1, (["terminal", "start", "x", "--size", "0x0"], 2)),
+    "terminal list": (["terminal", "list"], 0, 0, (["terminal", "list", "x"], 1)),
+    "terminal screen": (["terminal", "screen", "x"], 1, 1, None),
+    "terminal stop": (["terminal", "stop", "x"], 1, 1, None),
     "mcp": (None, None, None, (["-c", "nowhere.yaml", "mcp"], 2)),
     "completion": (["completion", "bash"], 0, 0, (["completion", "csh"], 2)),
     "complete": (["complete", "--", "p"], 0, 0, None),
@@ -146,7 +150,7 @@ for verb, words, changes in (
         ["workspace", verb, *name], 0, 4 if changes else 0,
         (["workspace", verb, *[w.format("nowhere") for w in words]], 1) if "{}" in words else None)
 
-groups = {"audit", "journal", "tool", "image", "images", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "host", "agent"}
+groups = {"audit", "journal", "tool", "image", "images", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "terminal", "host", "agent"}
 lines = [line.split() for line in run("help")[1].split("Commands:")[1].split("Options:")[0].splitlines() if re.match("  [a-z]", line)]
 listed = {" ".join(words[:1 + (words[0] in groups)]) for words in lines}
 for name in sorted(listed - set(TABLE)):

@@ -46,6 +46,7 @@ cli_run_fn cli_net_list, cli_net_decide, cli_net_log, cli_net_usage, cli_net_ask
 cli_run_fn cli_host_list, cli_host_forget;
 cli_run_fn cli_agent_list;
 cli_run_fn cli_port_open, cli_port_close, cli_port_list;
+cli_run_fn cli_terminal_start, cli_terminal_list, cli_terminal_screen, cli_terminal_stop;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import, bench_check;
 
@@ -175,6 +176,42 @@ static const struct cli_option port_open_options[] = {
 	{0, "public", NULL,
 		"allow an ADDRESS other than loopback, so that others can reach the server"},
 	JSON,
+	{0},
+};
+
+static const struct cli_option terminal_start_options[] = {
+	{'w', "workdir", "DIR", "start it in this directory of the container"},
+	{0, "size", "COLUMNSxROWS", "its size (default: 80x24)"},
+	{0},
+};
+
+static const struct cli_command terminal_verbs[] = {
+	{"start", "AGENT [NAME] [-- CMD ARG...]", 1, 2, CORE(cli_terminal_start),
+		.takes_words = CLI_WORDS_TAKEN,
+		.help = "start a command in a terminal that outlives this one",
+		.about =
+			"The command (default: bash, or sh) runs in the agent's container and continues "
+			"when berth exits or the connection to this machine is lost.  It ends with "
+			"`berth terminal stop`, `berth down` or its container.  The command rules and limits "
+			"of `berth exec` apply when it starts; what is typed into it is not checked by them.  "
+			"NAME is main if it is not given; at most 32 terminals of an agent.  A container "
+			"without a lane cannot have terminals.",
+		.options = terminal_start_options},
+	{"list", "[AGENT]", 0, 1, CORE(cli_terminal_list), .help = "print the terminals of agents",
+		.about =
+			"A terminal that ended is listed with the exit code of its command until it is "
+			"stopped or started again.  A terminal is lost if the process that kept it was "
+			"killed: its command has been ended.  QUIET is the time since its last output.",
+		.options = json_options, .schema = "berth.terminals/1"},
+	{"screen", "AGENT [NAME]", 1, 2, CORE(cli_terminal_screen),
+		.help = "print what a terminal shows now",
+		.about =
+			"The text of its screen, or with --json also its cursor, title and size.  Of one "
+			"that ended, its last screen.",
+		.options = json_options, .schema = "berth.terminal_screen/1"},
+	{"stop", "AGENT [NAME]", 1, 2, CORE(cli_terminal_stop),
+		.help = "end a terminal's command and remove it from the list",
+		.about = "All processes that the command started are killed."},
 	{0},
 };
 
@@ -566,6 +603,8 @@ static const struct cli_command commands[] = {
 	{"host", "", .help = "list the named engines", .verbs = host_verbs},
 	{"port", "", .help = "reach a server inside a container from this machine",
 		.verbs = port_verbs},
+	{"terminal", "", .help = "terminals of agents that outlive the console",
+		.verbs = terminal_verbs},
 	{"audit", "", .help = "list, check and export the audit log", .verbs = audit_verbs},
 	{"journal", "", .help = "commands of an agent, as a list or a recording",
 		.verbs = journal_verbs, .usual = "list"},

@@ -29,7 +29,7 @@ struct gathering {
 bool report_is_command(const struct report_row *r)
 {
 	return r->operation == OP_CONTAINER_EXEC || r->operation == OP_TOOL_RUN ||
-		r->operation == OP_CONTAINER_SHELL;
+		r->operation == OP_CONTAINER_SHELL || r->operation == OP_TERMINAL_START;
 }
 
 bool report_is_decision(const struct report_row *r)
@@ -52,7 +52,7 @@ static const char *about_row(struct arena *mem, const struct audit_record *r)
 	struct audit_record bare = *r;
 
 	bare.error = "";
-	if (r->operation == OP_CONTAINER_EXEC)
+	if (r->operation == OP_CONTAINER_EXEC || r->operation == OP_TERMINAL_START)
 		return row_param(mem, r, "command");
 	audit_text_detail(&text, &bare);
 	return arena_strdup(mem, text.s);

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""terminals.py - agents' own terminals: started, watched, several at once, bounded, stopped; they outlive who started them."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+from boxed import begin, berth, case, done, wait_until, write_team  # noqa: E402
+
+SCHEMA = [sys.executable, os.path.join(os.environ["SRC"], "tests/lib/schema.py"), os.path.join(os.environ["SRC"], "tests/data/schema")]
+if not os.path.exists(os.path.join(os.environ["BUILD"], "berth-terminal")):
+    print("skip terminals: berth was built without libvterm")
+    sys.exit(77)
+ID = begin("term")
+NIGHT = 1000000 + os.getpid()  # seconds
+write_team("network: none, block: ['forbidden .*']")
+berth("up", "team.yaml")
+
+
+def fits(schema, text):
+    subprocess.run([SCHEMA[0], SCHEMA[1], os.path.join(SCHEMA[2], schema)], input=text, text=True, check=True)
+    return json.loads(text)
+
+
+def rows(*args):
+    return {r["name"]: r for r in fits("terminals.json", berth("terminal", "list", *args, "--json"))["terminals"]}
+
+
+def screen(name="main"):
+    return fits("terminal_screen.json", berth("terminal", "screen", ID, name, "--json"))
+
+
+def start(name, script, *options):
+    berth("terminal", "start", ID, name, *options, "--", "sh", "-c", script)
+
+
+def keepers():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if f.read() == f"berth-terminal\0berth-{ID}\0".encode():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def sleepers():
+    """How many of these sleep: a number that is this test's own."""
+    found = 0
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                found += f.read() == f"sleep\0{NIGHT}\0".encode()
+        except OSError:
+            pass
+    return found
+
+
+@case("a terminal goes on when berth has exited, and shows what its program prints")
+def goes_on():
+    assert berth("terminal", "list") == "there is no terminal\n"
+    out = berth("terminal", "start", ID, "--", "sh", "-c", 'printf "\\033]0;a title\\007\\033[2J\\033[3;5Hhello"; read x; echo "got $x"; sleep 1000')
+    assert out == f"terminal main of {ID} is running\n", out
+    wait_until(lambda: screen()["lines"][2] == "    hello")
+    s = screen()
+    assert (s["title"], s["columns"], s["rows"], s["state"], s["exit_code"]) == ("a title", 80, 24, "running", None), s
+    assert s["cursor"] == {"column": 10, "row": 3, "shown": True}, s
+    assert "hello" in berth("terminal", "screen", ID)
+    assert "a title" in berth("terminal", "list", ID)
+    assert "already runs" in berth("terminal", "start", ID, code=1)
+
+
+@case("several, of other sizes and places, one process for all")
+def several():
+    start("two", "stty size; pwd; sleep 1000", "--size", "120x30", "-w", "/tmp")
+    wait_until(lambda: screen("two")["lines"][:2] == ["30 120", "/tmp"])
+    start("three", "echo $TERM; tty >/dev/null && echo a terminal; sleep 1000")
+    wait_until(lambda: screen("three")["lines"][:2] == ["xterm-256color", "a terminal"])
+    assert sorted(rows(ID)) == ["main", "three", "two"], rows(ID)
+    assert len(keepers()) == 1, keepers()
+
+
+@case("one that ends says how")
+def ends():
+    start("short", "echo bye; exit 7")
+    wait_until(lambda: rows(ID)["short"]["state"] == "ended")
+    assert rows(ID)["short"]["exit_code"] == 7 and screen("short")["lines"][0] == "bye"
+    berth("terminal", "start", ID, "nothing", "--", "no-such-program")
+    wait_until(lambda: rows(ID)["nothing"]["exit_code"] == 127)
+    start("short", "sleep 1000")
+    assert rows(ID)["short"]["state"] == "running"
+
+
+@case("a flood is bounded, and its end is shown")
+def flood():
+    start("flood", "head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end")
+    wait_until(lambda: rows(ID)["flood"]["state"] == "ended")
+    assert "the end" in screen("flood")["lines"]
+    with open(f"/proc/{keepers()[0]}/status", encoding="ascii") as f:
+        kib = int(next(line for line in f if line.startswith("VmRSS")).split()[1])
+    if os.environ.get("VARIANT") not in ("asan", "tsan"):  # these keep memory of their own
+        assert kib < 24000, kib
+
+
+@case("stop ends all that it started, and removes it")
+def stop():
+    start("tree", f"sleep {NIGHT} & sleep {NIGHT}")
+    wait_until(lambda: sleepers() == 2)
+    assert berth("terminal", "stop", ID, "tree") == f"terminal tree of {ID} is stopped\n"
+    assert not sleepers()
+    assert "tree" not in rows(ID)
+    assert "no terminal named" in berth("terminal", "stop", ID, "tree", code=1)
+    berth("terminal", "stop", ID, "flood")
+    assert "flood" not in rows(ID)
+
+
+@case("what is refused is refused as for exec, and recorded")
+def refused():
+    berth("terminal", "start", ID, "bad", "--", "forbidden", "thing", code=4)
+    berth("--read-only", "terminal", "start", ID, "bad", code=4)
+    berth("--read-only", "terminal", "stop", ID, "main", code=4)
+    assert "cannot be the name" in berth("terminal", "start", ID, "../x", code=2)
+    assert "columns" in berth("terminal", "start", ID, "bad", "--size", "1x1", code=2)
+    assert "bad" not in rows(ID)
+    text = berth("audit", "list", "--json", "--agent", ID)
+    found = [json.loads(line) for line in text.splitlines() if '"terminal.' in line]
+    outcomes = {(r["act"], r.get("outcome")) for r in found}
+    assert ("terminal.start", "ok") in outcomes and ("terminal.start", "refused") in outcomes, outcomes
+    assert ("terminal.stop", "ok") in outcomes, outcomes
+
+
+@case("with its process its commands end, and it is lost")
+def lost():
+    assert len(keepers()) == 1
+    start("night", f"sleep {NIGHT}")
+    wait_until(sleepers)
+    os.kill(keepers()[0], signal.SIGKILL)
+    wait_until(lambda: rows(ID)["main"]["state"] == "lost")
+    wait_until(lambda: not sleepers())
+    start("main", "echo again; sleep 1000")
+    wait_until(lambda: screen()["lines"][0] == "again")
+
+
+@case("down ends them, and nothing is left")
+def down():
+    berth("down", "team.yaml")
+    wait_until(lambda: not keepers())
+    assert berth("terminal", "list") == "there is no terminal\n"
+    berth("terminal", "screen", ID, code=1)
+
+
+done()
