@@ -13,7 +13,7 @@
   --soak                       the long forms of the tests, hours
   --record                     write how long the tests took in runs here to tests/durations
 
-Labels: lint unit golden scenario oracle terminal engine attack fault fuzz bench bare vm. Builds stay in build-VARIANT,
+Labels: bench lint unit golden scenario oracle terminal engine attack fault vm bare fuzz. Builds stay in build-VARIANT,
 where cmake's presets have theirs; logs of failed and flaky tests in build-test/logs. Everything else that a run makes,
 including its Docker engine, is removed when it ends, however it ends.
 
@@ -30,10 +30,11 @@ REASON" is counted by those; lines "note TEXT" are shown. A script starts in TMP
   BERTH_TEST_CHANGED       1 in the short tier, otherwise not set: what reads all sources may read the changed ones only,
                            what makes inputs may make hundreds instead of thousands
 
-Limits: a test may take five times its time in tests/durations, at least 60 s and at most 10 minutes (bare and vm 32). At
-the deadline whatever runs is ended, and what has not been started fails as "not run: deadline". A failed test is run once
-more at the end, alone; if it passes then, it is reported as flaky and does not fail the run. Unit, golden, lint and fuzz
-tests are not run again. The last line is "N passed, N failed, N skipped"; the exit code is 1 if anything failed.
+Limits: a test may take five times its time in tests/durations, at least 60 s and at most 10 minutes (bare and vm 32); what
+takes minutes with an empty cache has the most. At the deadline whatever runs is ended, and what has not been started fails
+as "not run: deadline". A failed test is run once more at the end, alone; if it passes then, it is reported as flaky and
+does not fail the run. Unit, golden, lint and fuzz tests are not run again. The last line is "N passed, N failed, N
+skipped"; the exit code is 1 if anything failed.
 """
 
 import collections
@@ -41,6 +42,7 @@ import concurrent.futures
 import contextlib
 import datetime
 import fcntl
+import fractions
 import os
 import queue
 import re
@@ -54,7 +56,7 @@ import time
 
 SRC = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CORES = len(os.sched_getaffinity(0))
-LABELS = "lint unit golden scenario oracle terminal engine attack fault fuzz bench bare vm".split()
+LABELS = "bench lint unit golden scenario oracle terminal engine attack fault vm bare fuzz".split()  # in this order
 SHORT = "lint unit golden scenario oracle terminal engine attack".split()
 
 # The builds that a label runs in.
@@ -94,23 +96,24 @@ SHORT_TESTS = {
 # Not in the short tier: the one configures and builds the tree three times, the other fetches a suite from npm.
 LONG_TESTS = {"lint.parts", "scenario.mcp_conformance"}
 
-# How many tests of a label run at once; one, where they measure. Scenarios mostly wait for engines that do not answer, and
-# the engine's tests for theirs: each of these has an engine to itself meanwhile.
-AT_ONCE = collections.defaultdict(lambda: 1, {"lint": CORES, "unit": CORES, "golden": CORES, "scenario": 2 * CORES, "oracle": CORES, "terminal": CORES,
-                                              "fault": CORES, "fuzz": CORES, "engine": 3, "attack": CORES, "machines": CORES})
+# How many run at once of a label or a test; what is not here keeps a core busy. Scenarios, the console and attacks mostly
+# wait, and the engine's tests do for theirs: each of these has an engine to itself meanwhile. The gate measures: it is
+# alone. Where N may run at once, each takes an Nth of the machine: the next begin in what those before leave free.
+AT_ONCE = {"scenario": 2 * CORES, "terminal": 2 * CORES, "engine": 2 * CORES, "attack": 2 * CORES, "bench.gate": 1}
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
-MACHINES = {"bare", "vm"}  # last, with nothing beside them but each other and fuzz: each keeps about one core busy
+# Last, without engines: the machines keep about one core busy each, and of what is beside them no load can hurt fuzz.
+LAST = {"vm", "bare", "fuzz"}
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
 SHORTEST_LIMIT = MINUTE
 LONGEST_LIMIT = 10 * MINUTE
-# lint.tidy: of a tree that was never read, 9 minutes on two quiet cores; seconds once the texts that passed are known.
-# engine.runtime installs Debian's packages into two images, beside two others.
-LONGER_LIMIT = {"bare": 32 * MINUTE, "vm": 32 * MINUTE, "lint.tidy": 25 * MINUTE, "engine.runtime": 15 * MINUTE}
-# Begin with what takes longest, or it is alone at the end.
-FIRST = ["engine.runtime", "engine.podman", "lint.tidy", "lint.parts"]
+# These take minutes where earlier runs have kept nothing for them in the cache, whatever they took on this machine. lint.tidy:
+# of a tree that was never read, 9 minutes on two quiet cores. engine.runtime installs Debian's packages into two images.
+FROM_CACHE = {"bare": 32 * MINUTE, "vm": 32 * MINUTE, "lint.tidy": 25 * MINUTE, "engine.runtime": 15 * MINUTE, "lint.cppcheck": LONGEST_LIMIT,
+              "lint.parts": LONGEST_LIMIT, "scenario.mcp_conformance": LONGEST_LIMIT, "oracle.server_filesystem": LONGEST_LIMIT,
+              "engine.mcp_clients": LONGEST_LIMIT, "engine.egress_clients": LONGEST_LIMIT}
 FEW = 40  # single tests: nothing else of the tests is built for them
 NEED_PROGRAMS_ONLY = {"lint", "unit", "scenario", "oracle"}
 GRACE = 20  # seconds between SIGTERM and SIGKILL
@@ -121,6 +124,8 @@ class Test:
         self.label, self.name, self.variant, self.path = label, name, variant, path
         self.title = f"{name} ({variant})"
         self.is_script = not path.endswith(".c")
+        self.at_once = AT_ONCE.get(name, AT_ONCE.get(label, CORES))
+        self.share = fractions.Fraction(1, self.at_once)
 
 
 class Outcome:
@@ -135,10 +140,13 @@ class Outcome:
 
 
 class Options:
-    full = soak = without_engine = False
+    soak = without_engine = False
     variant = None
     deadline = None
     picked = ()
+
+    def __init__(self, full=False):
+        self.full = full
 
     def short(self):
         return not self.full and not self.picked
@@ -203,22 +211,9 @@ def variants_of(label, options):
 
 
 def select(options):
-    """[(label, variant, [Test...])...] in the order in which they run."""
-    batches = []
-    for label in LABELS:
-        files = files_of(label)
-        for variant in variants_of(label, options):
-            tests = [Test(label, name, variant, path) for name, path in files.items() if wanted(name, variant, options)]
-            tests.sort(key=lambda test: test.name not in FIRST)
-            if tests:
-                batches.append((label, variant, tests))
-    # The console under TSan takes four minutes, in which it mostly waits: beside the scenarios, which do so, too.
-    tests_of = {(label, variant): tests for label, variant, tests in batches}
-    console, scenarios = tests_of.get(("terminal", "tsan")), tests_of.get(("scenario", "tsan"))
-    if console and scenarios:
-        scenarios[:0] = console
-        batches.remove(("terminal", "tsan", console))
-    return batches
+    """Tests, label by label."""
+    return [Test(label, name, variant, path) for label in LABELS for variant in variants_of(label, options)
+            for name, path in files_of(label).items() if wanted(name, variant, options)]
 
 
 class Durations:
@@ -238,9 +233,14 @@ class Durations:
         return {(line[2], line[3]): float(line[1]) for line in found if line}
 
     def limit(self, test):
-        longest = LONGER_LIMIT.get(test.name, LONGER_LIMIT.get(test.label, LONGEST_LIMIT))
         known = self.known.get((test.name, test.variant))
-        return longest if known is None else min(longest, max(SHORTEST_LIMIT, 5 * known))
+        kept = FROM_CACHE.get(test.name, FROM_CACHE.get(test.label))
+        return kept or (LONGEST_LIMIT if known is None else min(LONGEST_LIMIT, max(SHORTEST_LIMIT, 5 * known)))
+
+    def longest_first(self, tests):
+        """Of each label, or what takes longest is alone at the end; before them what is alone anyway."""
+        return sorted(tests, key=lambda test: (LABELS.index(test.label), test.at_once > 1, test.name not in FROM_CACHE,
+                                               -self.known.get((test.name, test.variant), MINUTE)))
 
     def took(self, test, seconds):
         self.seen[test.name, test.variant] = seconds
@@ -257,9 +257,9 @@ class Durations:
 
     def record(self):
         """What is in the cache becomes tests/durations, where it is longer than what is there or new."""
-        existing = {name for label in LABELS for name in files_of(label)}
+        everything = {(test.name, test.variant) for test in select(Options(full=True))}
         last = self.read(self.cached)
-        merged = {key: max(last.get(key, 0), self.known.get(key, 0)) for key in {**last, **self.known} if key[0] in existing}
+        merged = {key: max(last.get(key, 0), self.known.get(key, 0)) for key in {**last, **self.known} if key in everything}
         self.write(self.path, merged)
         print(f"tests/durations: {len(merged)} lines")
 
@@ -443,7 +443,7 @@ class Run:
 
     def targets(self, variant):
         """What to build: of single tests that were asked for, only these and what all need."""
-        tests = [test for _, of, batch in self.batches if of == variant for test in batch]
+        tests = [test for test in self.tests if test.variant == variant]
         if variant == "fuzz" or len(tests) > FEW or any(test.label not in NEED_PROGRAMS_ONLY for test in tests):
             return ["all"]
         return ["programs"] + [f"{test.label}_{test.name.partition('.')[2]}" for test in tests if not test.is_script]
@@ -628,29 +628,52 @@ class Run:
             except concurrent.futures.TimeoutError:
                 self.heartbeat()
 
-    def run_batch(self, label, tests):
-        begun = now()
-        variants = sorted({test.variant for test in tests})
-        for variant in variants:
-            if not self.use(variant):
-                lost = [test for test in tests if test.variant == variant]
-                tests = [test for test in tests if test.variant != variant]
-                self.outcome_of.update((test.name, True) for test in lost)
-                self.result("FAIL", f"{label} ({variant})", f"{len(lost)} tests not run: no build")
-        if not tests:
-            return
-        if label in WITH_ENGINE and not self.need_engines(min(AT_ONCE[label], len(tests))):
-            self.result("skip" if self.options.without_engine else "FAIL", label, f"not run: {self.no_engine}")
-            if label != "fault":  # of these only some need one, and say so
-                return
-        with concurrent.futures.ThreadPoolExecutor(AT_ONCE[label]) as pool:
-            waiting = {pool.submit(self.run_test, test): test for test in tests}
-            while waiting:
-                done, _ = concurrent.futures.wait(waiting, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
+    def lost(self, tests, verdict, why):
+        """Tests that cannot be run, told once for each label."""
+        for label, variant in dict.fromkeys((test.label, test.variant) for test in tests):
+            count = sum((test.label, test.variant) == (label, variant) for test in tests)
+            self.result(verdict, f"{label} ({variant})", f"{count} tests not run: {why}")
+        if verdict == "FAIL":
+            self.outcome_of.update((test.name, True) for test in tests)
+
+    def runnable(self, tests):
+        """Those whose build there is, and their engine."""
+        missing = {variant for variant in dict.fromkeys(test.variant for test in tests) if not self.use(variant)}
+        self.lost([test for test in tests if test.variant in missing], "FAIL", "no build")
+        tests = [test for test in tests if test.variant not in missing]
+        of_engine = [test for test in tests if test.label in WITH_ENGINE]
+        if of_engine and not self.need_engines(min(len(of_engine), max(test.at_once for test in of_engine))):
+            of_engine = [test for test in of_engine if test.label != "fault"]  # of these only some need one, and say so
+            self.lost(of_engine, "skip" if self.options.without_engine else "FAIL", self.no_engine)
+            tests = [test for test in tests if test not in of_engine]
+        return tests
+
+    def run_tests(self, tests):
+        """In their order, as many at once as the shares of the machine that they take allow."""
+        waiting = self.durations.longest_first(self.runnable(tests))
+        begun, running = {}, {}
+        left = collections.Counter((test.label, test.variant) for test in waiting)
+        with concurrent.futures.ThreadPoolExecutor(2 * CORES) as pool:
+            while waiting or running:
+                while test := self.next_of(waiting, running.values()):
+                    waiting.remove(test)
+                    begun.setdefault((test.label, test.variant), now())
+                    running[pool.submit(self.run_test, test)] = test
+                done, _ = concurrent.futures.wait(running, timeout=1, return_when=concurrent.futures.FIRST_COMPLETED)
                 for future in done:
-                    self.judge(waiting.pop(future), future.result())
+                    test = running.pop(future)
+                    self.judge(test, future.result())
+                    left[test.label, test.variant] -= 1
+                    if not left[test.label, test.variant]:
+                        self.say(f"--       {test.label} ({test.variant}): {now() - begun[test.label, test.variant]:.0f} s")
                 self.heartbeat()
-        self.say(f"--       {label} ({' '.join(variants)}): {now() - begun:.0f} s")
+
+    @staticmethod
+    def next_of(waiting, running):
+        """The first, if there is room for it. In two builds at once none runs: both would use the same addresses."""
+        names = {test.name for test in running}
+        test = next((test for test in waiting if test.name not in names), None)
+        return test if test and sum(each.share for each in [test, *running]) <= 1 else None
 
     def repeat(self):
         """Once more, alone, on a new engine: in the order of their first run."""
@@ -664,18 +687,12 @@ class Run:
             self.judge(test, self.wait(self.pool.submit(self.run_test, test, again=True)), again=True)
 
     def all(self):
-        batches = self.batches = select(self.options)
+        self.tests = select(self.options)
         with concurrent.futures.ThreadPoolExecutor(1) as self.pool:
-            last = [batch for batch in reversed(batches) if batch[0] in MACHINES]
-            if last:  # vm takes twice as long as bare: what fills the other core then is hurt by nothing
-                last += [batch for batch in batches if batch[0] == "fuzz"]
-            for batch in batches:
-                if batch not in last:
-                    self.run_batch(batch[0], batch[2])
+            self.run_tests([test for test in self.tests if test.label not in LAST])
             self.repeat()
             self.stop_engines()
-            if last:
-                self.run_batch("machines", [test for _, _, tests in last for test in tests])
+            self.run_tests([test for test in self.tests if test.label in LAST])
             self.repeat()
         self.check_leftovers()
 

@@ -40,7 +40,27 @@ check "a test that passes" run 0
 check "is counted" printed '^2 passed, 0 failed, 0 skipped$'
 python3 -B tree/tests/lib/runner.py --record >said && cat tree/tests/durations >>said
 check "how long it took is recorded" printed '^[0-9]+ scenario.good asan$'
+knows() { # CODE: of the runner in the tree
+	python3 -B -c "import sys; sys.path.insert(0, 'tree/tests/lib'); import runner; from runner import *; $1" >said 2>&1 || { cat said; false; }
+}
+printf '%s\n' '300 bench.smoke asan' '20 scenario.good asan' '1 bare.package release' >>tree/tests/durations
+check "not what a --full run does not do" knows 'Durations("none").record(); assert "bench.smoke" not in open(Durations.path).read()'
+check "the longest of a label begins" knows '
+tests = [Test(label, f"{label}.{name}", "asan", "") for label, name in (("vm", "a"), ("lint", "short"), ("lint", "long"), ("lint", "new"), ("lint", "tidy"), ("bench", "long"), ("bench", "gate"))]
+durations = Durations("none")
+durations.known = {("lint.short", "asan"): 1, ("lint.long", "asan"): 90, ("lint.tidy", "asan"): 0, ("bench.long", "asan"): 90, ("bench.gate", "asan"): 1}
+assert [test.name for test in durations.longest_first(tests)] == ["bench.gate", "bench.long", "lint.tidy", "lint.long", "lint.new", "lint.short", "vm.a"]'
+check "what the cache may not hold has its limit whatever it took" knows '
+assert Durations("none").limit(Test("bare", "bare.package", "release", "")) == FROM_CACHE["bare"] > LONGEST_LIMIT'
+check "one runs in one build at a time" knows '
+tests = [Test("scenario", "scenario." + name, variant, "") for name, variant in (("a", "asan"), ("a", "tsan"), ("b", "asan"))]
+assert Run.next_of(tests[1:], tests[:1]) == tests[2] and not Run.next_of(tests[1:2], tests[:1])'
 rm -f tree/tests/durations
+
+plant a 'mkdir "$SRC/build-test/alone"; sleep 1; rmdir "$SRC/build-test/alone"' b 'mkdir "$SRC/build-test/alone"; sleep 1; rmdir "$SRC/build-test/alone"'
+sed -i 's/^AT_ONCE = {"scenario": 2 \* CORES/AT_ONCE = {"scenario": 1/' tree/tests/lib/runner.py
+check "what measures runs alone" run 0
+check "each the first time" printed '^flaky: 0$'
 
 plant hang 'sleep 1000' good true
 echo "0 scenario.hang asan" >tree/tests/durations
