@@ -366,7 +366,10 @@ class Run:
         # What was compiled in one tree is not compiled again in another: names below the tree count as relative ones. A
         # result is found by the content of everything that the compiler reads, so a missing header is noticed.
         environment.setdefault("CCACHE_DIR", f"{compiled}/ccache")
-        environment.update(CCACHE_BASEDIR=SRC, CCACHE_NOHASHDIR="1", BERTH_TEST_RUN=self.run_id)
+        # And by the locale, in which a compiler warns: one for all, the bare root's.
+        for name in ("LC_CTYPE", "LC_MESSAGES"):
+            environment.pop(name, None)
+        environment.update(CCACHE_BASEDIR=SRC, CCACHE_NOHASHDIR="1", LANG="C", LC_ALL="C", BERTH_TEST_RUN=self.run_id)
         if not os.access(compiled, os.W_OK):
             environment.update(CCACHE_READONLY="1", CCACHE_TEMPDIR=f"{self.top}/ccache")
         return environment
@@ -485,14 +488,15 @@ class Run:
 
     def need_engines(self, wanted):
         """So many engines, or at least one; false with no_engine where none starts."""
-        while len(self.all_engines) < wanted and not self.no_engine:
-            place = f"{self.top}/e{len(self.all_engines)}"
-            outcome = self.wait(self.pool.submit(self.command, "engine", self.engine_shell("engine_start", place), 2 * MINUTE,
-                                                 {**self.environment, "SRC": SRC}, f"{place}.log"))
+        places = [] if self.no_engine else [f"{self.top}/e{number}" for number in range(len(self.all_engines), wanted)]
+        starts = [self.pool.submit(self.command, os.path.basename(place), self.engine_shell("engine_start", place), 2 * MINUTE,
+                                   {**self.environment, "SRC": SRC}, f"{place}.log") for place in places]
+        for place, start in zip(places, starts):
+            outcome = self.wait(start)
             if outcome.status != 0 or outcome.ended:
                 lines = [line for line in outcome.lines() if not line.startswith("time=")]
                 self.no_engine = outcome.ended or (lines[0] if lines else "dockerd does not start")
-                break
+                continue
             self.all_engines.append(place)
             self.engines.put(place)
         return bool(self.all_engines)
@@ -688,7 +692,7 @@ class Run:
 
     def all(self):
         self.tests = select(self.options)
-        with concurrent.futures.ThreadPoolExecutor(1) as self.pool:
+        with concurrent.futures.ThreadPoolExecutor(2 * CORES) as self.pool:
             self.run_tests([test for test in self.tests if test.label not in LAST])
             self.repeat()
             self.stop_engines()
