@@ -6,16 +6,12 @@
 # shellcheck disable=SC2016,SC2317 # programs for shells in there; functions called by name
 
 . "$SRC/tests/lib/bareroot.sh"
+. "$SRC/tests/lib/package.sh"
 
 root=$TMPDIR/bare of="the package"
 
 inside() {
 	bareroot_run "$root" "$@"
-}
-
-make_package() {
-	rm -f "$BUILD"/berth_*.deb
-	DEBFULLNAME=Ada DEBEMAIL=ada@example.org flock -w 600 "$SRC/build-test/release.lock" cmake --build "$BUILD" --target package && mv "$BUILD"/berth_*.deb "$TMPDIR/"
 }
 
 # What a person needs beside the programs, and where the machine's own administrator writes only the AppArmor
@@ -90,7 +86,8 @@ same_twice() {
 }
 
 trap 'bareroot_close "$root"' EXIT
-step "it is made" make_package
+export DEBFULLNAME=Ada DEBEMAIL=ada@example.org
+step "it is made" package_make "$TMPDIR"
 package=$(echo "$TMPDIR"/berth_*.deb)
 [ -f "$package" ] || exit 1
 echo "note the package: $(stat -c %s "$package") bytes; $(dpkg-deb -f "$package" Depends)"

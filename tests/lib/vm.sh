@@ -6,11 +6,14 @@
 #   vm_run DIR SECONDS    boot it with DIR/in as a second disk, run in/start there as root when docker runs, print what
 #                         that prints. Ends with the exit code of in/start; 75 from it means: reboot, and once more.
 #                         124: not done in time. Whatever went wrong, DIR/console is what the machine said.
+#   vm_test PART...       what a test is: "NAME SECONDS" runs tests/vm/inside/NAME.sh there, one after the other, and
+#                         "reboot" is one. Ends the shell.
 #
 # The image is kept below ${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-~/.cache}/berth-tests}/vm, made anew when a week old or
 # when its recipe (tests/vm/packages, tests/vm/image, vm_make) has changed. A run never writes to it.
 
 . "$SRC/tests/lib/bareroot.sh" # where packages come from
+. "$SRC/tests/lib/package.sh"
 
 vm_cache=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}/vm
 
@@ -59,8 +62,10 @@ vm_run() {
 	# One that ends before its machine does takes it along. One processor: two emulated ones wait for each other wherever
 	# the kernel wants both, for seconds where the host has other work. The time stamp counter is the host's and steady;
 	# the emulated clock that the kernel would take instead of it costs a hundred times as much to read.
-	# Its clock runs on while it waits for a processor, and systemd in it gives up: beside other work it comes first.
-	TMPDIR=$dir nice -n -10 setpriv --pdeathsig KILL timeout -k 5 "$seconds" \
+	# Its clock runs on while it waits for a processor, and systemd in it gives up: beside other work it comes first. Where
+	# the kernel shares its time between sessions, that is said of its session, and of no other.
+	TMPDIR=$dir setsid bash -c 'echo -10 2>/dev/null >/proc/self/autogroup; exec nice -n -10 "$@"' vm \
+		setpriv --pdeathsig KILL timeout -k 5 "$seconds" \
 		qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 1 -m 2560 -nodefaults -nographic \
 		-kernel "$image/kernel" -initrd "$image/initrd" \
 		-append 'root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 clocksource=tsc tsc=reliable mitigations=off rcupdate.rcu_expedited=1' \
@@ -75,4 +80,21 @@ vm_run() {
 	[ $status = 0 ] || { cat "$dir/qemu" >&2; return $status; }
 	status=$(sed -n 's/^status //p' "$dir/results")
 	return "${status:-1}"
+}
+
+vm_test() {
+	local status limit=1700
+	[ -z "${BERTH_SOAK-}" ] || limit=6000
+	cd "$TMPDIR" && mkdir -p in/build in/src/tests in/src/configs && printf '%s\n' "$@" >in/parts && cp "$SRC"/tests/vm/inside/* in/ || exit 1
+	package_make "$TMPDIR" >package.log 2>&1 || { cat package.log; echo 'not ok the package is made'; exit 1; }
+	mv berth_*.deb in/berth.deb && "$SRC/configs/images/make-box" >in/box.tar || exit 1
+	cp "$BUILD"/{vm-end,attack-inside,attack-evil-guest,attack-execs} in/build/ || exit 1
+	cp -r "$SRC"/tests/{attack,lib} in/src/tests/ && cp -r "$SRC/configs/images" "$SRC"/configs/*.{yaml,json} in/src/configs/ || exit 1
+	vm_run "$TMPDIR" "$limit"
+	status=$?
+	if [ $status != 0 ] && ! grep -q '^status ' results; then
+		echo "not ok the machine did its work: it ended with $status; its console:"
+		tail -n 60 console | tr -d '\r' | sed 's/^/# /'
+	fi
+	exit $status
 }

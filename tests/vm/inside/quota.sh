@@ -70,13 +70,13 @@ for where in xfs ext4; do
 	check "$where: too much" says 1 '*' run 'head -c 20000000 /dev/zero >big'
 	check "$where: went to the limit, with what was there before" small big 3000000
 	check "$where: the file system's own count is shown" says 0 '*10M*own count*' berth workspace show quo
-	check "$where: raised" says 0 '*100M*' berth workspace limit quo --bytes 100m
+	check "$where: raised" says 0 '*50M*' berth workspace limit quo --bytes 50m
 	check "$where: it fits" says 0 '' run 'head -c 20000000 /dev/zero >big'
 	check "$where: a checkpoint" says 0 '*' berth workspace checkpoint quo full
 	check "$where: what is removed" says 0 '' rm -r "$files/big" "$files/deep"
 	check "$where: comes back" says 0 '*' berth workspace restore quo full
 	check "$where: as it was" small big 20000000
-	check "$where: in its project" says 1 '*' run 'head -c 90000000 /dev/zero >more'
+	check "$where: in its project" says 1 '*' run 'head -c 30000000 /dev/zero >more'
 	check "$where: a fork is one of its own" says 0 '*quo-1*' berth workspace fork quo 1
 	check "$where: and not in it" says 0 counted kind quo-1
 	check "$where: all is removed" says 0 '' rm -r "$files/before" "$files/big" "$files/more" "$files/deep"
