@@ -76,7 +76,10 @@ static int read_v6(struct egress_target *t, const char *text, size_t len)
 	t->literal.family = AF_INET6;
 	if (strlen(host) != len || inet_pton(AF_INET6, host, &t->literal.v6) != 1)
 		return -1;
-	return inet_ntop(AF_INET6, &t->literal.v6, t->host, sizeof t->host) ? 0 : -1;
+	/* The kernel dials the v4 address: one rule is for both spellings. */
+	if (IN6_IS_ADDR_V4MAPPED(&t->literal.v6))
+		t->literal = egress_v4_inside(&t->literal);
+	return inet_ntop(t->literal.family, &t->literal.v6, t->host, sizeof t->host) ? 0 : -1;
 }
 
 static int read_name(struct egress_target *t, const char *text, size_t len)

@@ -48,9 +48,11 @@ struct link {
 	bool named;   /* TLS has named the target */
 	struct egress_address address[LINK_ADDRESSES_MAX];
 	size_t naddresses, tried;
-	uint16_t port;         /* that is dialled there */
-	bool by_proxy;         /* these are the upstream proxy's */
-	struct str via, reply; /* what it is asked, a login with it; and what it says */
+	struct egress_address at; /* that it leads to; family 0: not known yet */
+	bool by_rule;             /* and a rule names that address */
+	uint16_t port;            /* that is dialled there */
+	bool by_proxy;            /* these are the upstream proxy's */
+	struct str via, reply;    /* what it is asked, a login with it; and what it says */
 	struct relay up, down;
 	uint64_t counted_up, counted_down; /* of theirs */
 	uint64_t id;
@@ -72,6 +74,7 @@ void link_give_back(struct link *l);
 
 /* --- link_judge.c: its target is known --- */
 void link_judge(struct link *l);
+void link_refuse_denied(struct link *l, const struct egress_rule *r);
 /* By the rules as they are now: not a byte may pass before TLS has named the target. */
 bool link_wants_tls(const struct link *l);
 
@@ -80,5 +83,7 @@ bool link_wants_tls(const struct link *l);
 void link_locate(struct link *l);
 /* The next address, when the one before has not answered. */
 void link_dial_next(struct link *l);
+/* By the rules as they are now: may it lead to the address that it leads to? */
+bool link_may_stay(const struct link *l);
 
 #endif

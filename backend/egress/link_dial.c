@@ -20,10 +20,67 @@
 #include "egress/routes.h"
 #include "egress/upstream.h"
 
+/* By the rules that name the address itself: a person wrote it down. */
+static const struct egress_rule *judge_address(const struct link *l, const struct egress_address *a)
+{
+	struct egress_target t = {.literal = *a, .port = l->ask.to.port};
+
+	uv_inet_ntop(a->family, &a->v6, t.host, sizeof t.host);
+	return egress_judge(l->end->rules, l->end->nrules, &t);
+}
+
+/* This machine's, as it stands or as the v4 address that it carries. */
+static bool is_own_address(const struct egress_address *a)
+{
+	const struct egress_address inside = egress_v4_inside(a);
+	struct ifaddrs *all = NULL;
+	bool own = false;
+
+	if (getifaddrs(&all))
+		return true; /* not known: no */
+	for (const struct ifaddrs *i = all; i && !own; i = i->ifa_next) {
+		struct egress_address at = {.family = i->ifa_addr ? i->ifa_addr->sa_family : 0};
+
+		if (at.family == AF_INET)
+			at.v4 = ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr;
+		else if (at.family == AF_INET6)
+			at.v6 = ((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr;
+		own = egress_same_address(&at, a) || egress_same_address(&at, &inside);
+	}
+	freeifaddrs(all);
+	return own;
+}
+
+/* Of these one that denies; NULL: none. */
+static const struct egress_rule *find_denial(const struct link *l, const struct egress_address *a)
+{
+	const struct egress_address inside = egress_v4_inside(a);
+	const struct egress_rule *r = judge_address(l, a);
+
+	if (!r || r->allow)
+		r = judge_address(l, &inside);
+	return r && !r->allow ? r : NULL;
+}
+
+static bool may_dial(const struct link *l, const struct egress_address *a)
+{
+	return !find_denial(l, a) &&
+		(judge_address(l, a) || (!egress_special(a) && !is_own_address(a)));
+}
+
+bool link_may_stay(const struct link *l)
+{
+	return !l->at.family || (!find_denial(l, &l->at) && (!l->by_rule || may_dial(l, &l->at)));
+}
+
 static void note_address(struct link *l, const struct egress_address *a)
 {
 	struct egress_event *e = end_event(l->end, l->id);
 
+	l->at = *a;
+	/* What is asked for by its address, or as this machine, has a rule of its own. */
+	l->by_rule = !l->ask.to.literal.family && strcmp(l->ask.to.host, EGRESS_OWN_HOST) != 0 &&
+		judge_address(l, a);
 	if (e)
 		uv_inet_ntop(a->family, &a->v6, e->address, sizeof e->address);
 }
@@ -57,7 +114,7 @@ void link_dial_next(struct link *l)
 	while (l->tried < l->naddresses) {
 		const struct egress_address *a = &l->address[l->tried++];
 
-		if (begin_dial(l, a))
+		if ((!l->by_proxy && find_denial(l, a)) || begin_dial(l, a))
 			continue;
 		if (!l->by_proxy)
 			note_address(l, a);
@@ -67,42 +124,6 @@ void link_dial_next(struct link *l)
 	}
 	link_refuse_target(l, EGRESS_UNREACHABLE,
 		l->by_proxy ? "the upstream proxy for %s does not answer" : "%s does not answer");
-}
-
-/* By the rules that name the address itself: a person wrote it down. */
-static const struct egress_rule *judge_address(const struct link *l, const struct egress_address *a)
-{
-	struct egress_target t = {.literal = *a, .port = l->ask.to.port};
-
-	uv_inet_ntop(a->family, &a->v6, t.host, sizeof t.host);
-	return egress_judge(l->end->rules, l->end->nrules, &t);
-}
-
-static bool is_own_address(const struct egress_address *a)
-{
-	struct ifaddrs *all = NULL;
-	bool own = false;
-
-	if (getifaddrs(&all))
-		return true; /* not known: no */
-	for (const struct ifaddrs *i = all; i && !own; i = i->ifa_next) {
-		struct egress_address at = {.family = i->ifa_addr ? i->ifa_addr->sa_family : 0};
-
-		if (at.family == AF_INET)
-			at.v4 = ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr;
-		else if (at.family == AF_INET6)
-			at.v6 = ((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr;
-		own = egress_same_address(&at, a);
-	}
-	freeifaddrs(all);
-	return own;
-}
-
-static bool may_dial(const struct link *l, const struct egress_address *a)
-{
-	const struct egress_rule *r = judge_address(l, a);
-
-	return r ? r->allow : !egress_special(a) && !is_own_address(a);
 }
 
 static void keep_address(struct link *l, const struct egress_address *a)
@@ -181,11 +202,12 @@ static struct egress_address read_found(const struct addrinfo *i)
 {
 	struct egress_address a = {.family = i->ai_family};
 
-	if (a.family == AF_INET)
+	if (a.family == AF_INET) {
 		a.v4 = ((const struct sockaddr_in *)(const void *)i->ai_addr)->sin_addr;
-	else
-		a.v6 = ((const struct sockaddr_in6 *)(const void *)i->ai_addr)->sin6_addr;
-	return a;
+		return a;
+	}
+	a.v6 = ((const struct sockaddr_in6 *)(const void *)i->ai_addr)->sin6_addr;
+	return IN6_IS_ADDR_V4MAPPED(&a.v6) ? egress_v4_inside(&a) : a;
 }
 
 /* The name is not known here. */
@@ -243,6 +265,7 @@ static void look_up(struct link *l, const char *host)
 void link_locate(struct link *l)
 {
 	const struct egress_address here = {.family = AF_INET, .v4.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct egress_rule *denial;
 
 	l->port = l->ask.to.port;
 	if (l->ask.kind == FRONT_FORWARD && link_wants_tls(l)) {
@@ -258,5 +281,9 @@ void link_locate(struct link *l)
 		look_up(l, l->ask.to.host);
 		return;
 	}
-	dial_first(l);
+	denial = find_denial(l, &l->address[0]);
+	if (denial)
+		link_refuse_denied(l, denial);
+	else
+		dial_first(l);
 }

@@ -62,6 +62,19 @@ static void ask_for_link(struct link *l)
 	}
 }
 
+void link_refuse_denied(struct link *l, const struct egress_rule *r)
+{
+	char target[EGRESS_HOST_MAX + 8], rule[EGRESS_RULE_MAX];
+	AUTO_STR struct str why = STR_INIT;
+
+	egress_write_target(&l->ask.to, target);
+	egress_write_rule(r, rule);
+	str_addf(&why,
+		"%s is denied by a rule of this agent (deny %s); only the operator can change it. Other ways to it are denied, too",
+		target, rule);
+	link_refuse(l, EGRESS_DENIED, why.s);
+}
+
 void link_judge(struct link *l)
 {
 	const struct egress_rule *r = egress_judge(l->end->rules, l->end->nrules, &l->ask.to);
@@ -70,8 +83,7 @@ void link_judge(struct link *l)
 	if (r && r->allow)
 		link_locate(l);
 	else if (r)
-		link_refuse_target(l, EGRESS_DENIED,
-			"%s is denied by a rule of this agent; other ways to it are denied, too");
+		link_refuse_denied(l, r);
 	else
 		ask_for_link(l);
 }
@@ -121,7 +133,7 @@ void link_judge_again(struct end *end)
 		}
 		if (!l->asked || l->state == LINK_LINGER)
 			continue;
-		if ((r ? r->allow : l->granted) && !breaks_tls_rule(l, r))
+		if ((r ? r->allow : l->granted) && !breaks_tls_rule(l, r) && link_may_stay(l))
 			continue;
 		link_note(l, EGRESS_CLOSED);
 		link_close(l);

@@ -2,7 +2,8 @@
  * special_addresses.c - addresses that a name of the world has no business to mean.
  *
  * IANA IPv4 and IPv6 Special-Purpose Address Registries, without the blocks that are globally reachable, with multicast,
- * the former site-local block and the v4 addresses that a v6 one may carry.
+ * the former site-local block, all of v6 that IANA has not given out for global unicast (2000::/3 is), the one public
+ * address that a cloud keeps for its own host (Azure's WireServer), and the v4 addresses that a v6 one may carry.
  */
 #include <string.h>
 
@@ -32,6 +33,7 @@ static const struct block4 blocks4[] = {
 	{0x64400000, 10, "a provider's own network"},
 	{0x7f000000, 8, THIS_MACHINE},
 	{0xa9fe0000, 16, LINK},
+	{0xa83f8110, 32, LINK}, /* 168.63.129.16, Azure */
 	{0xac100000, 12, PRIVATE},
 	{0xc0000000, 24, NOT_ROUTED},
 	{0xc0000200, 24, NOT_ROUTED},
@@ -47,11 +49,9 @@ static const struct block4 blocks4[] = {
 static const struct block6 blocks6[] = {
 	{{0}, 127, THIS_MACHINE},
 	{{0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}, 48, PRIVATE},
-	{{0x01, 0x00}, 64, NOT_ROUTED},
 	{{0x20, 0x01, 0x00, 0x00}, 23, NOT_ROUTED},
 	{{0x20, 0x01, 0x0d, 0xb8}, 32, NOT_ROUTED},
 	{{0x3f, 0xff}, 20, NOT_ROUTED},
-	{{0x5f, 0x00}, 16, NOT_ROUTED},
 	{{0xfc}, 7, PRIVATE},
 	{{0xfe, 0x80}, 10, LINK},
 	{{0xfe, 0xc0}, 10, PRIVATE},
@@ -83,17 +83,27 @@ static bool shares_prefix(const uint8_t *address, const uint8_t *from, int bits)
 static const uint8_t *find_v4_inside(const uint8_t *a)
 {
 	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff},
-			     compatible[12] = {0}, nat64[12] = {0x00, 0x64, 0xff, 0x9b},
-			     six_to_four[2] = {0x20, 0x02};
+			     nat64[12] = {0x00, 0x64, 0xff, 0x9b}, six_to_four[2] = {0x20, 0x02};
 
-	if (shares_prefix(a, mapped, 96) || shares_prefix(a, compatible, 96) ||
-		shares_prefix(a, nat64, 96))
+	if (shares_prefix(a, mapped, 96) || shares_prefix(a, nat64, 96))
 		return a + 12;
 	return shares_prefix(a, six_to_four, 16) ? a + 2 : NULL;
 }
 
+struct egress_address egress_v4_inside(const struct egress_address *a)
+{
+	const uint8_t *inside = a->family == AF_INET6 ? find_v4_inside(a->v6.s6_addr) : NULL;
+	struct egress_address v4 = {.family = AF_INET};
+
+	if (!inside)
+		return *a;
+	memcpy(&v4.v4, inside, sizeof v4.v4);
+	return v4;
+}
+
 const char *egress_special(const struct egress_address *a)
 {
+	static const uint8_t unicast[1] = {0x20};
 	const uint8_t *bytes = a->v6.s6_addr, *inside;
 
 	if (a->family == AF_INET)
@@ -102,7 +112,9 @@ const char *egress_special(const struct egress_address *a)
 		if (shares_prefix(bytes, blocks6[i].from, blocks6[i].bits))
 			return blocks6[i].what;
 	inside = find_v4_inside(bytes);
-	return inside ? find_block4(read_v4(inside)) : NULL;
+	if (inside)
+		return find_block4(read_v4(inside));
+	return shares_prefix(bytes, unicast, 3) ? NULL : NOT_ROUTED;
 }
 
 bool egress_this_machine(const struct egress_address *a)

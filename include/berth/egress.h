@@ -34,7 +34,7 @@ struct egress_address {
 
 struct egress_target {
 	char host
-		[EGRESS_HOST_MAX]; /* lower case, no dot at its end; an address as inet_ntop writes it */
+		[EGRESS_HOST_MAX]; /* lower case, no dot at its end; an address as inet_ntop writes it, v4 mapped into v6 as v4 */
 	struct egress_address literal; /* family 0: it is a name */
 	uint16_t port;
 };
@@ -113,6 +113,8 @@ bool egress_wants_tls(const struct egress_rule *r, const struct egress_target *t
 /* Why nothing may be dialled at `a` unless a rule names the address itself; NULL: it is an ordinary one.  v4 inside v6
  * (mapped, 6to4, NAT64) is judged as v4. */
 const char *egress_special(const struct egress_address *a);
+/* That v4 address; *a where there is none. */
+struct egress_address egress_v4_inside(const struct egress_address *a);
 bool egress_loopback(const struct egress_address *a);
 bool egress_this_machine(const struct egress_address *a); /* in any of the ways to write it */
 /* It allows what listens on this machine's loopback: EGRESS_OWN_HOST, or such an address itself. */

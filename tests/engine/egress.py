@@ -198,7 +198,7 @@ def _():
         refused(f"{host}:{LOCAL.port}", b"400")
     refused(f"[::ffff:127.0.0.1]:{LOCAL.port}", b"403")
     refused(f"web.test:{LOCAL.port}", b"403")
-    assert "denied by a rule" in refused("denied.wild.test:443", b"403")
+    assert "denied by a rule of this agent (deny denied.wild.test)" in refused("denied.wild.test:443", b"403")
     refused("wild.test:443", b"403")
     assert ECHO.came + LOCAL.came == came
 

@@ -1,6 +1,8 @@
 """egress_end.py - an agent's end of egress without a container, for tests."""
 import os
+import resource
 import socket
+import struct
 import subprocess
 
 PATIENCE = 60
@@ -52,3 +54,32 @@ class End:
         assert self.p.wait(PATIENCE) == 0
         self.control.close()
         self.agent.close()
+
+
+def everything(s):
+    got = b""
+    try:
+        while more := s.recv(4096):
+            got += more
+    except ConnectionResetError:
+        pass
+    return got
+
+
+def tell(box, *rules):
+    """As `berth net allow` and `forget` do it, for an agent whose container there is not."""
+    text = "".join(line + "\n" for line in rules).encode()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE)
+        s.connect(f"berth/egress/{box}.sock")
+        s.send(struct.pack("II", 3, len(text)) + text)
+        assert s.recv(4096), rules  # its usage: they are taken
+
+
+def established(s):
+    head = b""
+    while b"\r\n\r\n" not in head:
+        more = s.recv(39 - len(head))
+        assert more, head
+        head += more
+    assert head.startswith(b"HTTP/1.1 200"), head

@@ -6,9 +6,10 @@ import ssl
 import struct
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from egress_end import PATIENCE, End  # noqa: E402
+from egress_end import PATIENCE, End, established, everything, tell  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 
 os.chdir(os.environ["TMPDIR"])
@@ -49,35 +50,6 @@ def hello(name):
     except ssl.SSLWantReadError:
         pass
     return outgoing.read()
-
-
-def everything(s):
-    got = b""
-    try:
-        while more := s.recv(4096):
-            got += more
-    except ConnectionResetError:
-        pass
-    return got
-
-
-def tell(box, *rules):
-    """As `berth net allow` and `forget` do it, for an agent whose container there is not."""
-    text = "".join(line + "\n" for line in rules).encode()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.settimeout(PATIENCE)
-        s.connect(f"berth/egress/{box}.sock")
-        s.send(struct.pack("II", 3, len(text)) + text)
-        assert s.recv(4096), rules  # its usage: they are taken
-
-
-def established(s):
-    head = b""
-    while b"\r\n\r\n" not in head:
-        more = s.recv(39 - len(head))
-        assert more, head
-        head += more
-    assert head.startswith(b"HTTP/1.1 200"), head
 
 
 @case("clients that go while they are sent to, in every way, take nobody else with them")

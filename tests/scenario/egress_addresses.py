@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""egress_addresses.py - what an allowed name may lead to: no address of this machine and none that is denied, however it is written.
+
+In a network of its own, where this machine has a public address, and with names that mean what the test says.
+"""
+import os
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+OWN, OTHER = "93.184.215.20", "93.184.215.21"
+HOSTS = f"""127.0.0.1 localhost
+{OWN} own.test
+::ffff:{OWN} mapped.test
+64:ff9b::{socket.inet_aton(OWN).hex()[:4]}:{socket.inet_aton(OWN).hex()[4:]} nat.test
+2002:{socket.inet_aton(OWN).hex()[:4]}:{socket.inet_aton(OWN).hex()[4:]}:: tunnel.test
+::ffff:{OTHER} other.test
+168.63.129.16 wire.test
+"""
+os.chdir(os.environ["TMPDIR"])
+os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
+if "OWN_NETWORK" not in os.environ:
+    if subprocess.run(["unshare", "-nm", "true"], capture_output=True, check=False).returncode:
+        print("skip egress_addresses: no network namespace can be made here (unshare -n)")
+        sys.exit(77)
+    with open("hosts", "w", encoding="ascii") as f:
+        f.write(HOSTS)
+    os.environ["OWN_NETWORK"] = "1"
+    os.execvp("unshare", ["unshare", "-nm", "--propagation", "private", "sh", "-c",
+                          f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && exec "$@"', "sh", sys.executable, __file__])
+from egress_end import PATIENCE, End, established, everything, tell  # noqa: E402
+from mcp_client import case, main  # noqa: E402
+
+HERE = socket.create_server(("0.0.0.0", 0), backlog=64)
+HERE.settimeout(PATIENCE)
+PORT = HERE.getsockname()[1]
+
+
+def said(end, target):
+    with end.ask(target) as s:
+        return s.recv(4096).decode()
+
+
+def is_nobody_here():
+    HERE.setblocking(False)
+    try:
+        HERE.accept()
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        HERE.settimeout(PATIENCE)
+
+
+@case("this machine's public address is nobody's to reach by a name, in each way to write it")
+def _():
+    names = ("own", "mapped", "nat", "tunnel", "wire")
+    with End("berth-x", *(f"allow file 0 {n}.test:{PORT}" for n in names)) as end:
+        for name in names:
+            got = said(end, f"{name}.test:{PORT}")
+            assert got.startswith("HTTP/1.1 502") and "resolves only to private or local addresses" in got, (name, got)
+    assert is_nobody_here()
+
+
+@case("an address that is denied is denied by its names, too, however they write it")
+def _():
+    with End("berth-x", f"allow file 0 other.test:{PORT}", f"allow file 0 nat.test:{PORT}", f"deny file 0 {OTHER}:{PORT}",
+             f"allow file 0 [::ffff:{OWN}]:{PORT}", f"deny session 1 {OWN}:{PORT}", f"allow file 0 host.docker.internal:{PORT}",
+             f"deny file 0 [::ffff:127.0.0.1]:{PORT}") as end:
+        for name in ("other.test", "nat.test"):
+            assert said(end, f"{name}:{PORT}").startswith("HTTP/1.1 502"), name
+        for name in ("host.docker.internal", OWN, f"[::ffff:{OWN}]"):
+            got = said(end, f"{name}:{PORT}")
+            assert got.startswith("HTTP/1.1 403") and f"(deny {OWN if OWN in name else '127.0.0.1'}:{PORT})" in got, (name, got)
+    assert is_nobody_here()
+
+
+@case("a rule for an address is one for both ways to write it, and what it opened closes with it")
+def _():
+    names = [f"allow file 0 {n}.test:{PORT}" for n in ("own", "mapped")]
+    with End("berth-x", *names, f"allow session 1 [::ffff:{OWN}]:{PORT}") as end:
+        for later in ((), (f"allow session 1 {OWN}:{PORT}", f"deny session 2 {OWN}:{PORT}")):
+            opened = [end.ask(f"{n}:{PORT}") for n in ("own.test", "mapped.test", OWN)]
+            for s in opened:
+                established(s)
+            there = [HERE.accept()[0] for _ in opened]  # in any order
+            for conn in there:
+                conn.sendall(b"x")
+            for s in opened:
+                assert s.recv(1) == b"x"
+            tell("berth-x", *names, *later)
+            for s in opened:
+                assert everything(s) == b""
+                s.close()
+            tell("berth-x", *names, f"allow session 1 {OWN}:{PORT}")
+
+
+@case("what is open to this machine by its name closes when its address is denied")
+def _():
+    allow = f"allow file 0 host.docker.internal:{PORT}"
+    with End("berth-x", allow) as end, end.ask(f"host.docker.internal:{PORT}") as s:
+        established(s)
+        tell("berth-x", allow, "deny session 1 other.test")
+        conn, _ = HERE.accept()
+        conn.sendall(b"x")
+        assert s.recv(1) == b"x"
+        tell("berth-x", allow, f"deny session 1 127.0.0.1:{PORT}")
+        assert everything(s) == b""
+
+
+main()
