@@ -50,12 +50,21 @@ static struct span take_field(struct span *s, int bytes)
 	return take_span(s, n);
 }
 
-/* The handshake bytes of the records so far: how many, or -1. */
+/* How long the first message says that it is, with its head; 0: it does not say yet. */
+static size_t message_length(const uint8_t *joined, size_t n)
+{
+	return n < HANDSHAKE_HEAD
+		? 0
+		: HANDSHAKE_HEAD + ((size_t)joined[1] << 16 | (size_t)joined[2] << 8 | joined[3]);
+}
+
+/* The handshake bytes of the records so far, until the first message is whole: how many, or -1.  Behind it a client may
+ * send data already (RFC 8446 4.2.10). */
 static ssize_t join_records(const uint8_t *bytes, size_t len, uint8_t *out)
 {
 	size_t n = 0;
 
-	while (len >= RECORD_HEAD) {
+	while (len >= RECORD_HEAD && (!message_length(out, n) || n < message_length(out, n))) {
 		size_t body = (size_t)bytes[3] << 8 | bytes[4], here;
 
 		if (bytes[0] != RECORD_HANDSHAKE || bytes[1] != 3 || !body || body > RECORD_MAX)
@@ -127,12 +136,10 @@ int egress_hello_name(const uint8_t *bytes, size_t len, char name[EGRESS_HOST_MA
 		return -1;
 	if (n && *joined != CLIENT_HELLO)
 		return -1;
-	if (n < HANDSHAKE_HEAD)
-		return len == EGRESS_HELLO_MAX ? -1 : 0;
-	want = (size_t)joined[1] << 16 | (size_t)joined[2] << 8 | joined[3];
-	if (want + HANDSHAKE_HEAD > EGRESS_HELLO_MAX)
+	want = message_length(joined, (size_t)n);
+	if (want > EGRESS_HELLO_MAX)
 		return -1;
-	if ((size_t)n < want + HANDSHAKE_HEAD)
+	if (!want || (size_t)n < want)
 		return len == EGRESS_HELLO_MAX ? -1 : 0;
-	return read_hello((struct span){joined + HANDSHAKE_HEAD, want}, name);
+	return read_hello((struct span){joined + HANDSHAKE_HEAD, want - HANDSHAKE_HEAD}, name);
 }

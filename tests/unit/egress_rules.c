@@ -242,6 +242,18 @@ static void hello_names(void **state)
 		assert_int_equal(egress_hello_name(bytes, len, name), 1);
 		assert_string_equal(name, "pypi.org");
 	}
+	/* What a client sends behind it, before an answer. */
+	for (size_t i = 0; i < 2; i++) {
+		static const uint8_t early[] = {20, 3, 3, 0, 1, 1, 23, 3, 3, 0, 2, 'h', 'i'};
+
+		len = make_hello(bytes, one, 1, 0, i ? 40 : 16384);
+		memcpy(bytes + len, early, sizeof early);
+		for (size_t more = 0; more <= sizeof early; more++)
+			assert_int_equal(egress_hello_name(bytes, len + more, name), 1);
+		assert_string_equal(name, "pypi.org");
+		bytes[0] = 23; /* and before it nothing */
+		assert_int_equal(egress_hello_name(bytes, len, name), -1);
+	}
 	len = make_hello(bytes, one, 1, 8000, 16384);
 	assert_int_equal(egress_hello_name(bytes, len, name), 1);
 	len = make_hello(bytes, one, 1, 17000, 16384);
