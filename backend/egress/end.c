@@ -146,6 +146,7 @@ int egress_main(const char *rules, int listeners, struct err *e)
 	if (file_read(AT_FDCWD, rules, O_NOFOLLOW, EGRESS_RULES_BYTES, &text, e) ||
 		egress_read_rules(text.s, text.len, end->rules, &end->nrules, e) || end_confine(e))
 		return -1;
+	end->links_max = end_room_for(END_LINKS_MAX, END_LINK_FDS);
 	if (uv_loop_init(&end->loop) || watch_listeners(end, listeners) ||
 		watch_fd(end, &end->control, EGRESS_FD_CONTROL, &by, on_person) ||
 		watch_fd(end, &end->guest, EGRESS_FD_GUEST, end, on_agent_gone))

@@ -17,6 +17,8 @@
 #include "egress/relay.h"
 
 #define END_LINKS_MAX 1024
+#define END_LINK_FDS 6    /* of one: two sockets, and a pipe each way */
+#define END_SPARE_FDS 128 /* for names that are looked up, people, and the loop */
 #define END_LISTENERS 2
 #define END_WATCHERS 8
 #define END_GRANTS 16
@@ -59,6 +61,7 @@ struct end {
 	struct link *links;
 	struct routes *routes;
 	struct relay_pipes pipes;
+	unsigned links_max;
 	struct egress_event
 		event[EGRESS_EVENTS_MAX]; /* a ring; event id is at id % EGRESS_EVENTS_MAX */
 	struct egress_usage usage;
@@ -68,6 +71,9 @@ struct end {
 /* No file, no program, no privilege, no memory for others to read: from here on the agent's bytes may do what they like.
  * Root becomes nobody. */
 int end_confine(struct err *e);
+/* How many connections, of `each` descriptors, there is room for: at most `most`.  One that cannot be accepted for want of them
+ * would keep the loop busy. */
+unsigned end_room_for(unsigned most, unsigned each);
 
 /* A client has come (link.c owns the descriptor). */
 void link_begin(struct end *end, int client);

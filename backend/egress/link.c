@@ -521,7 +521,7 @@ void link_begin(struct end *end, int client)
 	int on = 1;
 
 	end->usage.connections++;
-	if (end->usage.open >= END_LINKS_MAX) {
+	if (end->usage.open >= end->links_max) {
 		end->usage.refused++;
 		close(client);
 		return;

@@ -25,6 +25,17 @@ static int become_nobody(struct err *e)
 	return 0;
 }
 
+unsigned end_room_for(unsigned most, unsigned each)
+{
+	struct rlimit files;
+	rlim_t n;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur <= END_SPARE_FDS)
+		return 1;
+	n = (files.rlim_cur - END_SPARE_FDS) / each;
+	return n < most ? (n ? (unsigned)n : 1) : most;
+}
+
 int end_confine(struct err *e)
 {
 	struct rlimit files;

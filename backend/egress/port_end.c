@@ -243,6 +243,7 @@ int port_main(struct err *e)
 	end->owner = geteuid();
 	if (end_confine(e) || start_closer(end, e))
 		return -1;
+	end->links_max = end_room_for(PORT_LINKS_MAX, 2);
 	if (uv_loop_init(&end->loop) ||
 		watch_told(end, &end->control, PORTS_FD_CONTROL, on_question) ||
 		watch_told(end, &end->guest, PORTS_FD_GUEST, on_init_gone))

@@ -242,7 +242,7 @@ void port_link_begin(struct port *p, int client)
 	int on = 1;
 
 	p->figures.connections++;
-	if (p->end->nlinks >= PORT_LINKS_MAX || lane_port_ask(p->lane, p->next)) {
+	if (p->end->nlinks >= p->end->links_max || lane_port_ask(p->lane, p->next)) {
 		p->figures.refused++;
 		reset_client(client);
 		close(client);

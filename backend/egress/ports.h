@@ -44,7 +44,7 @@ struct ports_end {
 	uv_poll_t control, guest;
 	uid_t owner;
 	struct port *port[PORTS_MAX];
-	size_t nports, nlinks;
+	size_t nports, nlinks, links_max;
 	int closer; /* a pipe: what is written to it is closed by another thread */
 	int waits;  /* who closed it; it hears of our end by ours */
 	uint8_t chunk[PORT_CHUNK];

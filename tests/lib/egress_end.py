@@ -11,7 +11,7 @@ PATIENCE = 60
 class End:
     """What `berth up` starts for an agent; its init is a process that sleeps, its listener is ours."""
 
-    def __init__(self, box, *rules):
+    def __init__(self, box, *rules, files=None):
         place = os.path.join(os.environ["XDG_RUNTIME_DIR"], "berth", "egress")
         os.makedirs(place, 0o700, exist_ok=True)
         os.chmod(os.path.dirname(place), 0o700)
@@ -32,6 +32,8 @@ class End:
             high = [os.dup2(fd, 40 + i) for i, fd in enumerate(held)]
             for i, fd in enumerate(high):
                 os.dup2(fd, 3 + i)
+            if files:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.p = subprocess.Popen([f"{os.environ['BUILD']}/berth-egress", box, rules_file, "1"], preexec_fn=give, close_fds=False,
                                   env={"ASAN_OPTIONS": "detect_leaks=0"})  # which needs more than an end keeps
 

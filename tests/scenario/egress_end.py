@@ -92,6 +92,30 @@ def _():
             established(s)
 
 
+@case("with few descriptors it turns away what it has no room for, and serves the others")
+def _():
+    def answer(s):
+        try:
+            s.sendall(f"CONNECT {to} HTTP/1.1\r\n\r\n".encode())
+            return s.recv(39, socket.MSG_WAITALL)
+        except (BrokenPipeError, ConnectionResetError):
+            return b""
+    to = serve(echo)
+    with End("berth-x", f"allow file 0 {to}", files=160) as end:
+        made = [socket.create_connection(end.agent.getsockname(), PATIENCE) for _ in range(200)]
+        said = [answer(s) for s in made]
+        served = [s for s, got in zip(made, said) if got.startswith(b"HTTP/1.1 200")]
+        assert served and said.count(b"") == len(made) - len(served), {x: said.count(x) for x in said}
+        for i, s in enumerate(served):
+            s.sendall(b"%03d" % i)
+            assert s.recv(3, socket.MSG_WAITALL) == b"%03d" % i
+        for s in made:
+            s.close()
+        until = time.monotonic() + PATIENCE
+        while not answer(socket.create_connection(end.agent.getsockname(), PATIENCE)):
+            assert time.monotonic() < until
+
+
 @case("tls:// asks for the name in TLS on another port, too: nothing else arrives")
 def _():
     heard = []
