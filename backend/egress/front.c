@@ -40,11 +40,11 @@ static int read_absolute(
 	return egress_parse_target(authority.at, authority.n, HTTP_PORT, &a->to, e);
 }
 
-/* What is between the client and us, or would let a second request follow. */
+/* What is between the client and us, or would let a second request follow.  Expect: is the target's to answer. */
 static bool is_hop(struct slice name)
 {
 	static const char *const hops[] = {
-		"connection", "keep-alive", "te", "trailer", "upgrade", "expect", "host"};
+		"connection", "keep-alive", "te", "trailer", "upgrade", "host"};
 
 	for (size_t i = 0; i < COUNT(hops); i++)
 		if (slice_is(name, hops[i]))

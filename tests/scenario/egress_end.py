@@ -116,6 +116,27 @@ def _():
             assert time.monotonic() < until
 
 
+@case("Expect: is the target's to answer: the body comes when it has said so")
+def _():
+    heads = []
+
+    def upload(conn):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += conn.recv(4096)
+        heads.append(head)
+        conn.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+        conn.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + conn.recv(4, socket.MSG_WAITALL))
+        conn.close()
+    to = serve(upload)
+    with End("berth-x", f"allow file 0 {to}") as end, socket.create_connection(end.agent.getsockname(), PATIENCE) as s:
+        s.sendall(f"PUT http://{to}/ HTTP/1.1\r\nHost: {to}\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n".encode())
+        assert s.recv(25, socket.MSG_WAITALL) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        s.sendall(b"body")
+        assert everything(s).endswith(b"\r\n\r\nbody")
+    assert b"\r\nExpect: 100-continue\r\n" in heads[0], heads
+
+
 @case("tls:// asks for the name in TLS on another port, too: nothing else arrives")
 def _():
     heard = []
