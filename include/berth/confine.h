@@ -10,10 +10,14 @@
 #define BERTH_CONFINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "err.h"
 
 int confine_begin(struct err *e);
+/* From here on no file is opened but to read below these directories; those that are not there do not count.  A kernel without
+ * Landlock (before 5.13) is left as it is. */
+int confine_files(const char *const *dirs, size_t n, struct err *e);
 /* `internet`: sockets of the internet, and threads; else neither.  There is no way back. */
 int confine_calls(bool internet, struct err *e);
 /* Instead: files may be written, where its root lets it; no links that lead elsewhere, no devices, no owners; else as above. */

@@ -3,10 +3,76 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
-#include "egress/end.h"
+#include "egress/routes.h"
+
+/* In a child, which has no way back: its exit code. */
+static int after_confining(int (*try)(const char *file), const char *file)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(end_confine(NULL) ? 99 : try(file));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int errno_of_open(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? errno : 0;
+}
+
+static int look_up_here(const char *file)
+{
+	struct addrinfo *found = NULL;
+	int r = getaddrinfo("localhost", NULL, NULL, &found);
+
+	(void)file;
+	if (!r)
+		freeaddrinfo(found);
+	return r ? 1 : 0;
+}
+
+static int errno_of_sockets(const char *file)
+{
+	(void)file;
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) >= 0 ? 0 : errno;
+}
+
+static void files_are_given_up(void **state)
+{
+	char file[] = "/tmp/berth-confine-XXXXXX";
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0 && !fchmod(fd, 0644));
+	close(fd);
+	assert_int_equal(after_confining(errno_of_open, "/etc/passwd"), 0);
+	assert_int_equal(after_confining(look_up_here, NULL), 0);
+	assert_int_equal(after_confining(errno_of_sockets, NULL), EPERM);
+	/* The first version is 1. */
+	if (syscall(SYS_landlock_create_ruleset, NULL, 0, 1) < 1)
+		print_message("this kernel has no Landlock: other files can be read\n");
+	else
+		assert_int_equal(after_confining(errno_of_open, file), EACCES);
+	unlink(file);
+}
 
 static void room_for_connections(void **state)
 {
@@ -30,6 +96,7 @@ static void room_for_connections(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_are_given_up),
 		cmocka_unit_test(room_for_connections),
 	};
 
