@@ -28,7 +28,8 @@ _Static_assert(EGRESS_GIVEN_MAX == EGRESS_FD_LISTENER + LANE_LISTENERS_MAX, "eac
 /* In a child of ours that has nothing to lose: the descriptors get their numbers, and nothing else stays open. */
 static void become_end(const char *program, char *const argv[], int *given, int n)
 {
-	char *envp[] = {NULL};
+	/* Not "x.pypi.org.corp.example", where the rules say "x.pypi.org": names are looked up as they are. */
+	char *envp[] = {(char *)"LOCALDOMAIN=", NULL};
 	int null = open("/dev/null", O_RDWR);
 
 	for (int i = EGRESS_FD_CONTROL; i < n; i++) {

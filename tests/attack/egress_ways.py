@@ -21,9 +21,9 @@ from boxed import (PATIENCE, PROXY_PORT, Server, begin, berth, case, client, don
 AT_LEAST, FLOOD = 60, 10_000
 GOOD_AT, TRAP_AT, DNS_AT, TMP = "127.77.0.9", "127.77.0.10", "127.77.0.53", os.environ["TMPDIR"]
 ID = begin("ways", f"{GOOD_AT} good.test other.test", f"{TRAP_AT} trap.test deny.wild.test", "169.254.169.254 meta.test", "127.0.0.1 loop.test",
-           "::ffff:127.0.0.1 mapped.test", "64:ff9b::7f00:1 nat.test", "2002:7f00:1:: tunnel.test")
+           "::ffff:127.0.0.1 mapped.test", "64:ff9b::7f00:1 nat.test", "2002:7f00:1:: tunnel.test", "168.63.129.16 wire.test")
 # Names that the hosts file does not know are asked of a server of this test.
-write("resolv.conf", f"nameserver {DNS_AT}\noptions timeout:1 attempts:1\n")
+write("resolv.conf", f"nameserver {DNS_AT}\nsearch lab.test\noptions timeout:1 attempts:1\n")
 subprocess.run(["mount", "--bind", "resolv.conf", "/etc/resolv.conf"], check=True)
 
 
@@ -113,9 +113,9 @@ GOOD, TRAPS, MINE = set_traps()
 PORT = GOOD.port
 SECURE, WEB = Server(tls, GOOD_AT, 443), Server(web, GOOD_AT, 80)
 DNS = Names({"control.wild.test": [[GOOD_AT]], "rebind.wild.test": [[GOOD_AT], ["127.0.0.1"]], "both.wild.test": [["127.0.0.1", GOOD_AT]],
-             "trap.wild.test": [[TRAP_AT]], "zero.wild.test": [["0.0.0.0"]], "cgnat.wild.test": [["100.64.0.1"]]})
+             "trap.wild.test": [[TRAP_AT]], "zero.wild.test": [["0.0.0.0"]], "cgnat.wild.test": [["100.64.0.1"]], "nothing.wild.test.lab.test": [[GOOD_AT]]})
 RULES = ["good.test", GOOD_AT, f"{GOOD_AT}:80", f"{GOOD_AT}:{PORT}", "good.test:80", *(f"{n}:{PORT}" for n in (
-    "good.test", "*.wild.test", "loop.test", "mapped.test", "nat.test", "tunnel.test")), "meta.test:80"]
+    "good.test", "*.wild.test", "loop.test", "mapped.test", "nat.test", "tunnel.test")), "meta.test:80", "wire.test:80"]
 write("team.yaml", f"""agents:
   {ID}: {{image: 'box:1', workspace: {TMP}/ws, memory: 64m, pids: 64, network: {{allow: {RULES}, deny: [deny.wild.test]}}}}
   {ID}b: {{image: 'box:1', workspace: {TMP}/ws2, memory: 64m, pids: 64}}
@@ -249,6 +249,20 @@ def refuses_names(*hosts):
     assert len(DNS.questions) == asked, DNS.questions[asked:]
 
 
+def by_search_domain():
+    """A name that is allowed and unknown is not another one of this machine's own domain."""
+    tunnel(f"nothing.wild.test:{PORT}")
+    assert DNS.questions[-1] == "nothing.wild.test", DNS.questions[-1]
+
+
+def after_refusal():
+    s, head = connect(f"trap.test:{PORT}")
+    with s:
+        assert b" 403 " in head, head
+        s.sendall(f"CONNECT good.test:{PORT} HTTP/1.1\r\n\r\n".encode())
+        assert b" 200 " not in everything(s)
+
+
 def redirected():
     got = say("GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\n\r\n")
     assert got.startswith(b"HTTP/1.1 302 "), got
@@ -314,11 +328,13 @@ WAYS = [
         ("to the metadata service", "169.254.169.254:80"), ("to that of v6", "[fd00:ec2::254]:80"))),
     # What allowed names mean.
     *((f"an allowed name that means {what}", lambda t=t: tunnel(t)) for what, t in (
-        ("the metadata service", "meta.test:80"), ("the host's loopback", f"loop.test:{PORT}"), ("it mapped into v6", f"mapped.test:{PORT}"),
+        ("the metadata service", "meta.test:80"), ("that of Azure's hosts", "wire.test:80"),
+        ("the host's loopback", f"loop.test:{PORT}"), ("it mapped into v6", f"mapped.test:{PORT}"),
         ("it by NAT64", f"nat.test:{PORT}"), ("it by 6to4", f"tunnel.test:{PORT}"), ("what no rule names", f"trap.wild.test:{PORT}"),
         ("0.0.0.0", f"zero.wild.test:{PORT}"), ("a carrier's address", f"cgnat.wild.test:{PORT}"))),
     ("an allowed name that means another host the second time", lambda: by_dns("rebind.wild.test")),
     ("an allowed name that means two hosts", lambda: by_dns("both.wild.test")),
+    ("an allowed name that nobody knows, in the host's own domain", by_search_domain),
     ("names as a channel", lambda: refuses_names("c2VjcmV0.trap.test", "c2VjcmV0.evil.example", "secret.deny.wild.test.evil.example")),
     # HTTP.
     ("an address of the web that no rule names", lambda: http(f"GET http://trap.test:{PORT}/ HTTP/1.1\r\nHost: trap.test\r\n\r\n")),
@@ -333,6 +349,7 @@ WAYS = [
     ("another scheme", lambda: http(f"GET ftp://trap.test:{PORT}/ HTTP/1.1\r\nHost: trap.test\r\n\r\n")),
     ("a second request on the same connection", lambda: second_request("GET http://good.test/ HTTP/1.1\r\nHost: good.test\r\nConnection: keep-alive\r\n\r\n")),
     ("a second request behind a body", lambda: second_request("POST http://good.test/ HTTP/1.1\r\nHost: good.test\r\nContent-Length: 1\r\n\r\nx")),
+    ("a second CONNECT behind one that was refused", after_refusal),
     ("a redirect", redirected),
     ("HTTP to a name that is allowed for TLS", lambda: http("GET http://good.test:443/ HTTP/1.1\r\nHost: good.test:443\r\n\r\n")),
     # SOCKS.
