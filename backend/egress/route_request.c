@@ -38,13 +38,15 @@ bool route_same_header(const char *name, size_t n, const char *word)
 	return i == n && !word[i];
 }
 
+/* Also the names of other keys: with one of its own an agent would be somebody else there. */
 bool route_drops_header(const char *name, size_t n)
 {
-	static const char *const words[] = {"authorization", "host", "connection", "keep-alive",
-		"te", "trailer", "upgrade", "expect", "transfer-encoding", "content-length",
-		"accept-encoding", "range", "if-range", "cookie", "x-http-method",
-		"x-http-method-override", "x-method-override", "x-original-url", "x-rewrite-url",
-		"http2-settings"};
+	static const char *const words[] = {"authorization", "x-api-key", "api-key",
+		"x-goog-api-key", "x-auth-token", "x-access-token", "x-amz-security-token",
+		"private-token", "host", "connection", "keep-alive", "te", "trailer", "upgrade",
+		"expect", "transfer-encoding", "content-length", "accept-encoding", "range",
+		"if-range", "cookie", "x-http-method", "x-http-method-override",
+		"x-method-override", "x-original-url", "x-rewrite-url", "http2-settings"};
 
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (route_same_header(name, n, words[i]))

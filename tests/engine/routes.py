@@ -181,7 +181,7 @@ def _():
     berth("up", "team.yaml")
     got = ask("/openai/v1/echo?a=b@c", "POST", "Authorization: Bearer mine\r\nauthorization_: x\r\nConnection: keep-alive\r\nProxy-X: y\r\n"
               "Accept-Encoding: gzip\r\nRange: bytes=0-3\r\nX_HTTP_Method_Override: DELETE\r\nContent-Type: text/x\r\nX-Own: 1\r\nCookie: c\r\n"
-              "TE: trailers\r\n", "body")
+              "TE: trailers\r\nX-Api-Key: mine\r\nx-goog-api-key: mine\r\n", "body")
     assert got.startswith(b"HTTP/1.1 200 OK\r\n") and got.endswith(b"body"), got
     head, body = UP.heard[-1]
     assert head.startswith(b"POST /v1/echo?a=b@c HTTP/1.1\r\nHost: api.test:%d\r\n" % UP.port), head

@@ -265,9 +265,26 @@ static void budgets_and_limits(void **state)
 	free_routes(r);
 }
 
+static void headers_that_name_somebody(void **state)
+{
+	static const char *const keys[] = {"Authorization", "X-Api-Key", "x_api_key", "api-key",
+		"X-Goog-Api-Key", "X-Auth-Token", "Private-Token", "Cookie", "Proxy-Authorization"};
+	static const char *const others[] = {
+		"anthropic-version", "X-Api-Version", "Content-Type", "User-Agent", "X-Key"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(keys); i++)
+		if (!route_drops_header(keys[i], strlen(keys[i])))
+			fail_msg("passed on: %s", keys[i]);
+	for (size_t i = 0; i < COUNT(others); i++)
+		if (route_drops_header(others[i], strlen(others[i])))
+			fail_msg("dropped: %s", others[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(headers_that_name_somebody),
 		cmocka_unit_test(where_to),
 		cmocka_unit_test(headers_with_keys),
 		cmocka_unit_test(what_is_permitted),
