@@ -45,6 +45,7 @@ struct route_link {
 		blocked; /* the server was told to wait for the agent's body; for the agent to read */
 	bool told, chunked, bodyless; /* the answer's head is in `out`; how its body is sent */
 	bool lost;                    /* the agent has gone */
+	bool charged;                 /* what it cost was added, if anything */
 	const char *why;              /* what we did not like of the answer or the body */
 	uint64_t id, up, down;
 };
@@ -82,12 +83,20 @@ static void note_route_bytes(struct route_link *l, size_t up, size_t down)
 	}
 }
 
+static void charge_route(struct route_link *l, bool whole)
+{
+	if (l->told && !l->charged && l->answer.status < 300)
+		routes_charge(l->end->routes, l->route, &l->scan, l->up, l->down, whole);
+	l->charged = true;
+}
+
 static void close_route(struct route_link *l)
 {
 	struct egress_event *v = end_event(l->end, l->id);
 
 	if (l->state == PASS_CLOSED)
 		return;
+	charge_route(l, false);
 	l->state = PASS_CLOSED;
 	if (v)
 		v->open = 0;
@@ -281,8 +290,7 @@ static void on_answered(void *ctx, const char *trouble)
 	struct route_link *l = ctx;
 	AUTO_STR struct str why = STR_INIT;
 
-	if (l->told && l->answer.status < 300)
-		routes_charge(l->end->routes, l->route, &l->scan, l->up, l->down);
+	charge_route(l, !l->lost && !trouble);
 	if (l->lost || (l->told && trouble)) {
 		close_route(l); /* without its end, as the server's had none */
 		return;

@@ -251,7 +251,7 @@ static struct price dearest_price(const struct routes *r)
 #define BYTES_A_TOKEN 4
 
 void routes_charge(struct routes *r, struct route *route, const struct token_scan *s, uint64_t up,
-	uint64_t down)
+	uint64_t down, bool whole)
 {
 	const struct price *known = find_price(r, s->model);
 	struct price price = known ? *known : dearest_price(r);
@@ -260,9 +260,10 @@ void routes_charge(struct routes *r, struct route *route, const struct token_sca
 
 	if (!s->found && !budget)
 		return;
-	if (!s->found) {
-		in = up / BYTES_A_TOKEN;
-		out = down / BYTES_A_TOKEN;
+	/* Of an answer that was cut off what came counts: an agent could leave before the figures that end it. */
+	if (budget && (!s->found || !whole)) {
+		in = s->found ? in : up / BYTES_A_TOKEN;
+		out = out > down / BYTES_A_TOKEN ? out : down / BYTES_A_TOKEN;
 		route->figures->estimated++;
 	}
 	route->figures->tokens_in += in;

@@ -99,9 +99,9 @@ struct routes {
 int routes_read(struct routes *r, const char *text, size_t len, struct err *e);
 void routes_release(struct routes *r); /* wipes */
 struct route *routes_find(struct routes *r, const char *name);
-/* What one answer cost is added. */
+/* What one answer cost is added.  `whole`: it has come to its end, where the last figures stand. */
 void routes_charge(struct routes *r, struct route *route, const struct token_scan *s, uint64_t up,
-	uint64_t down);
+	uint64_t down, bool whole);
 /* Why no request may go now, as the answer's status and words; 0: it may. */
 int routes_refuse(struct route *route, int64_t now_ms, struct str *why);
 

@@ -8,7 +8,9 @@ import glob
 import json
 import os
 import signal
+import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -119,6 +121,14 @@ class Upstream(Server):
                 b'"usage": {"input_tokens": 2000, "output_tokens": 1}}}\n\nevent: message_delta\n'
                 b'data: {"type": "message_delta", "usage": {"output_tokens": 300}}\n\n')
         return self.plain(s, text, b"text/event-stream")
+
+    def do_cut_off(self, s, head, body):
+        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+                  b'data: {"type": "message_start", "message": {"model": "claude-sonnet-4-1", "usage": {"input_tokens": 10, "output_tokens": 1}}}\n\n'
+                  b"data: " + b"x" * 4000 + b"\n\n")
+        assert self.go.wait(PATIENCE)
+        while True:  # until it is hung up on
+            s.sendall(b"data: more\n\n")
 
     def do_gemini(self, s, head, body):
         return self.plain(s, b'data: {"modelVersion": "gemini-2.5-pro", "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 2}}\n\n'
@@ -370,6 +380,23 @@ def _():
     write_route({"budget": {"usd": 1000}})
     berth("up", "team.yaml")
     assert ask("/openai/v1/x").startswith(b"HTTP/1.1 200 ")
+
+
+@case("an agent that leaves before an answer has ended has spent what came of it")
+def _():
+    before = usage()
+    UP.go.clear()
+    with client() as s:
+        s.sendall(b"GET /openai/v1/cut_off HTTP/1.1\r\n\r\n")
+        got = b""
+        while got.count(b"x") < 4000:
+            more = s.recv(65536)
+            assert more, got
+            got += more
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    UP.go.set()
+    now = wait_until(lambda: (told := usage())["estimated"] > before["estimated"] and told)
+    assert now["tokens_in"] - before["tokens_in"] == 10 and now["tokens_out"] - before["tokens_out"] >= 1000, (before, now)
 
 
 @case("a server that is not the one that the file names is given nothing")

@@ -253,15 +253,40 @@ static void budgets_and_limits(void **state)
 	a->requests = 2;
 	assert_int_equal(routes_refuse(a, 1000001, &why), 429);
 	assert_int_equal(routes_refuse(a, 1060000, &why), 0);
-	routes_charge(r, a, &s, 0, 0);
+	routes_charge(r, a, &s, 0, 0, true);
 	assert_int_equal(a->figures->nano_dollars, 3000);
 	assert_int_equal(routes_refuse(a, 1060000, &why), 0);
 	s = (struct token_scan){0};
-	routes_charge(r, a, &s, 40, 4); /* by its bytes, at the dearest price */
+	routes_charge(r, a, &s, 40, 4, true); /* by its bytes, at the dearest price */
 	assert_int_equal(a->figures->nano_dollars, 5000);
 	assert_int_equal(a->figures->estimated, 1);
 	assert_int_equal(routes_refuse(a, 1060000, &why), 402);
 	assert_int_equal(a->figures->state, ROUTE_SPENT);
+	free_routes(r);
+}
+
+/* Its figures are at the end of a stream, and an agent may not wait for that. */
+static void answers_that_are_cut_off(void **state)
+{
+	struct routes *r = read_routes(ROUTE "key 0123456789\ntokens 2000\n");
+	struct route *a = routes_find(r, "a");
+	struct token_scan s = scan_text(
+		"data: {\"message\":{\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n",
+		true);
+	AUTO_STR struct str why = STR_INIT;
+
+	(void)state;
+	routes_charge(r, a, &s, 40, 400, true);
+	assert_int_equal(a->figures->tokens_out, 1);
+	routes_charge(r, a, &s, 40, 4000, false);
+	assert_int_equal(a->figures->tokens_in, 20);
+	assert_int_equal(a->figures->tokens_out, 1001);
+	assert_int_equal(a->figures->estimated, 1);
+	routes_charge(r, a, &s, 40, 4000, false);
+	assert_int_equal(routes_refuse(a, 1, &why), 402);
+	a->tokens_most = 0; /* without a budget nothing is guessed */
+	routes_charge(r, a, &s, 40, 4000, false);
+	assert_int_equal(a->figures->tokens_out, 2002);
 	free_routes(r);
 }
 
@@ -284,6 +309,7 @@ static void headers_that_name_somebody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answers_that_are_cut_off),
 		cmocka_unit_test(headers_that_name_somebody),
 		cmocka_unit_test(where_to),
 		cmocka_unit_test(headers_with_keys),
