@@ -16,6 +16,7 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 
+#include "lane/lane.h"
 #include "lib/hosted.h"
 
 static char name[64];
@@ -178,10 +179,37 @@ static void test_endless(void **state)
 	assert_int_equal(count_own_descriptors(), before);
 }
 
+/* The host accepts on nothing but a TCP socket that listens at the proxy's address. */
+static void test_listeners(void **state)
+{
+	int fds[LANE_LISTENERS_MAX], n, before = count_own_descriptors();
+	struct lane_about about;
+	struct err e = ERR_INIT;
+	pid_t init;
+	int conn;
+
+	(void)state;
+	if (lane_find(name, &about, &e))
+		fail_msg("%s", e.msg);
+	for (int kind = 0; kind < 9; kind++) {
+		e = (struct err)ERR_INIT;
+		if (lane_listeners(&about, fds, &n, &init, &e) != -1)
+			fail_msg("taken: %d", kind);
+		assert_int_equal(e.kind, ERR_PROTOCOL);
+		assert_int_equal(count_own_descriptors(), before);
+	}
+	conn = lane_listeners(&about, fds, &n, &init, &e);
+	assert_true(conn >= 0);
+	assert_int_equal(n, 1);
+	close(fds[0]);
+	close(conn);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_boot),
+		cmocka_unit_test(test_listeners),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_endless),
 	};

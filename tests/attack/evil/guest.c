@@ -5,11 +5,15 @@
  * believe a lie about the command's result; it may not crash, hang, leak or be fooled about anything else.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,6 +22,7 @@
 #include "lane/wire_io.h"
 
 static char body[LANE_MSG_MAX];
+static unsigned *listeners_asked; /* so often, of all that serve */
 
 static int take_evil_lane(void)
 {
@@ -128,6 +133,53 @@ static void answer_by_mode(int conn, const char *mode, const int *pipes)
 	/* "close": nothing at all */
 }
 
+/* What is listened on, at 127.0.0.1 unless `anywhere`. */
+static int make_socket(int kind, uint16_t port, bool anywhere, bool listens)
+{
+	const struct sockaddr_in at = {.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(anywhere ? INADDR_ANY : INADDR_LOOPBACK)};
+	int on = 1, fd = socket(AF_INET, kind, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (bind(fd, (const struct sockaddr *)&at, sizeof at) || (listens && listen(fd, 1)))
+		_exit(1);
+	return fd;
+}
+
+/* In the place of the sockets that clients of a proxy come to: another kind of thing each time, at last the right one. */
+static void pass_false_listeners(int conn)
+{
+	int fd[LANE_FDS_MAX], n = 1;
+
+	switch ((*listeners_asked)++) {
+	case 0: fd[0] = open("/dev/null", O_RDWR); break;
+	case 1: fd[0] = make_socket(SOCK_DGRAM, LANE_PROXY_PORT, false, false); break;
+	case 2: fd[0] = make_socket(SOCK_STREAM, LANE_PROXY_PORT + 1, false, true); break;
+	case 3: fd[0] = make_socket(SOCK_STREAM, LANE_PROXY_PORT, true, true); break;
+	case 4: fd[0] = make_socket(SOCK_STREAM, LANE_PROXY_PORT, false, false); break;
+	case 5:
+		fd[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (bind(fd[0], &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t)) ||
+			listen(fd[0], 1))
+			_exit(1);
+		break;
+	case 6: n = 0; break;
+	case 7:
+		fd[0] = make_socket(SOCK_STREAM, LANE_PROXY_PORT, false, true);
+		fd[1] = conn;
+		n = 2;
+		break;
+	case 8:
+		fd[0] = fd[1] = fd[2] = make_socket(SOCK_STREAM, LANE_PROXY_PORT, false, true);
+		n = 3;
+		break;
+	default: fd[0] = make_socket(SOCK_STREAM, LANE_PROXY_PORT, false, true);
+	}
+	wire_send_fds(conn, LANE_LISTENERS, NULL, 0, fd, n);
+	_exit(0);
+}
+
 static void serve_lies(int conn)
 {
 	char mode[64] = "";
@@ -137,6 +189,8 @@ static void serve_lies(int conn)
 	while (wire_recv(conn, &head, body, fds, &nfds) > 0) {
 		if (head.type == LANE_WORDS && !*mode) /* cwd NUL argv[0] NUL ... */
 			snprintf(mode, sizeof mode, "%s", body + strlen(body) + 1);
+		if (head.type == LANE_LISTENERS)
+			pass_false_listeners(conn);
 		if (head.type == LANE_RUN) {
 			answer_by_mode(conn, mode, fds);
 			break;
@@ -156,6 +210,8 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGTERM, _exit);
+	listeners_asked = mmap(NULL, sizeof *listeners_asked, PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	while ((lane = take_evil_lane()) < 0)
 		usleep(20000);
 	for (;;) {
