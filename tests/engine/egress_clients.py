@@ -9,8 +9,10 @@ import functools
 import glob
 import hashlib
 import http.server
+import io
 import json
 import os
+import pwd
 import shutil
 import socket
 import ssl
@@ -150,6 +152,17 @@ def _():
     assert "403" in is_refused_only(lambda: inside(sys.executable, "-c", get, "https://other.test/x", good=False))
 
 
+def has_requests():
+    return not subprocess.run([sys.executable, "-c", "from pip._vendor import requests"], capture_output=True, check=False).returncode
+
+
+@case("python: requests", *([] if has_requests() else ["requests, which pip brings"]))
+def _():
+    get = "import sys; from pip._vendor import requests; r = requests.get(sys.argv[1]); r.raise_for_status(); print(r.text)"
+    assert "page" in inside(sys.executable, "-c", get, "https://web.test/x", REQUESTS_CA_BUNDLE=CA)
+    assert "403" in is_refused_only(lambda: inside(sys.executable, "-c", get, "https://other.test/x", good=False, REQUESTS_CA_BUNDLE=CA))
+
+
 def has_pip():
     return subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode == 0
 
@@ -201,6 +214,47 @@ def _():
     inside("npm", "pack", "--silent", "--registry", "https://web.test/npm/", "--pack-destination", "npm", "tiny")
     assert glob.glob("npm/tiny-1.0.0.tgz")
     is_refused_only(lambda: inside("npm", "pack", "--silent", "--registry", "https://other.test/npm/", "--pack-destination", "npm", "tiny", good=False))
+
+
+# Where it is a way to one in a home, that is not the test's.
+CARGO = {"CARGO_HTTP_CAINFO": CA, "CARGO_HTTP_TIMEOUT": "30", "CARGO_NET_RETRY": "0", "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", os.path.join(
+    pwd.getpwuid(os.getuid()).pw_dir, ".rustup"))}
+
+
+def has_cargo():
+    return shutil.which("cargo") and not subprocess.run(["cargo", "--version"], capture_output=True, env=os.environ | CARGO, check=False).returncode
+
+
+def make_crate():
+    os.makedirs("www/cargo/ti/ny")
+    os.makedirs("www/cargo/dl/tiny/1.0.0")
+    with tarfile.open("www/cargo/dl/tiny/1.0.0/download", "w:gz") as t:
+        for name, text in (("Cargo.toml", b'[package]\nname = "tiny"\nversion = "1.0.0"\n'), ("src/lib.rs", b"")):
+            info = tarfile.TarInfo("tiny-1.0.0/" + name)
+            info.size = len(text)
+            t.addfile(info, io.BytesIO(text))
+    with open("www/cargo/dl/tiny/1.0.0/download", "rb") as f:
+        digest = hashlib.sha256(f.read()).hexdigest()
+    with open("www/cargo/ti/ny/tiny", "w", encoding="ascii") as f:
+        f.write(json.dumps({"name": "tiny", "vers": "1.0.0", "deps": [], "cksum": digest, "features": {}, "yanked": False}) + "\n")
+    with open("www/cargo/config.json", "w", encoding="ascii") as f:
+        json.dump({"dl": "https://web.test/cargo/dl"}, f)
+    os.makedirs("crate/src")
+    with open("crate/src/lib.rs", "w", encoding="ascii"):
+        pass
+    with open("crate/Cargo.toml", "w", encoding="ascii") as f:
+        f.write('[package]\nname = "own"\nversion = "1.0.0"\n[dependencies]\ntiny = "1"\n')
+
+
+@case("cargo", *([] if has_cargo() else ["cargo that runs"]))
+def _():
+    def fetch(host, good):
+        return inside("cargo", "fetch", "--manifest-path", "crate/Cargo.toml", "--config", 'source.crates-io.replace-with="own"', "--config",
+                      f'source.own.registry="sparse+https://{host}/cargo/"', good=good, CARGO_HOME=os.path.join(TMP, "cargo-" + host), **CARGO)
+    make_crate()
+    fetch("web.test", True)
+    assert glob.glob("cargo-web.test/registry/cache/*/tiny-1.0.0.crate")
+    assert "403" in is_refused_only(lambda: fetch("other.test", False))
 
 
 @case("git over https", "git")
