@@ -29,6 +29,7 @@
 #include <berth/runtime.h>
 
 #include "egress/egress.h"
+#include "peers/engine.h"
 #include "suites/files.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -412,6 +413,53 @@ static int fetch_many(void *ctx, struct sample *s, struct err *e)
 	return rc;
 }
 
+/* Of its own: what is not shared with other processes, by a file that everybody may read. */
+static double private_mb(pid_t pid)
+{
+	unsigned long all, resident, shared;
+	char path[64];
+	int n;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/statm", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	n = fscanf(f, "%lu %lu %lu", &all, &resident, &shared);
+	fclose(f);
+	return n == 3 ? (double)(resident - shared) * (double)sysconf(_SC_PAGESIZE) / 1e6 : -1;
+}
+
+static int measure_private(struct bench_run *r, void *ctx, struct err *e)
+{
+	struct egress_bench *b = ctx;
+	struct sample s = {0};
+
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
+		double mb = fetch_through(b, 1 << 20, &s, e) ? -1 : private_mb(b->end);
+
+		if (mb < 0)
+			return err_set(e, ERR_FAILED, "the end has ended");
+		bench_value(r, "private", mb);
+	}
+	return 0;
+}
+
+/* One connection is open meanwhile, and nothing is said. */
+static int measure_idle(struct bench_run *r, void *ctx, struct err *e)
+{
+	struct egress_bench *b = ctx;
+	double seconds = bench_smoke(r) ? 1 : 30, used;
+	AUTO_CLOSE int fd = connect_by_proxy(b, e);
+
+	if (fd < 0 || hear_established(fd, e))
+		return -1;
+	used = cpu_of_pid(b->end);
+	usleep((useconds_t)(seconds * 1e6));
+	bench_value(r, "idle", 100 * (cpu_of_pid(b->end) - used) / seconds);
+	return 0;
+}
+
 static const struct bench_case cases[] = {
 	{.name = "bytes",
 		.about =
@@ -442,6 +490,24 @@ static const struct bench_case cases[] = {
 		.setup = setup,
 		.teardown = teardown,
 		.arms = {{"loopback", fetch_many}, {"egress", fetch_many}}},
+	{.name = "memory",
+		.about = "private memory of an end, after some connections",
+		.unit = "MB",
+		.samples = 5,
+		.smoke_samples = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.measure = measure_private,
+		.targets = {{"at most 4 MB private an agent", "private", ON_MAX, NO_BOUND, 4}}},
+	{.name = "idle",
+		.about = "CPU of an end with one open connection, on which nothing is said",
+		.unit = "%",
+		.samples = 1,
+		.smoke_samples = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.measure = measure_idle,
+		.targets = {{"0 % idle", "idle", ON_MAX, NO_BOUND, 0.05}}},
 	{0},
 };
 

@@ -44,8 +44,8 @@ static void teardown(void *ctx)
 	struct lane_bench *b = ctx;
 
 	pool_stop(b->pool);
-	if (b->up)
-		crew_take_down(&b->crew, 0);
+	for (size_t i = 0; b->up && i < b->crew.team.nagents; i++)
+		crew_take_down(&b->crew, i);
 	crew_close(&b->crew);
 	free(b);
 }
@@ -59,9 +59,12 @@ static int prepare_agent(struct lane_bench *b, struct err *e)
 
 	str_addf(&text,
 		"agents:\n  %s:\n    image: box:1\n    workspace: %s\n    pids: 1024\n    cpus: %ld\n"
+		"  %s-a: {image: box:1, workspace: %s}\n"
+		"  %s-b: {image: box:1, workspace: %s, network: {allow: [pypi.org]}}\n"
 		"custom_tools:\n  hello:\n    image: box:1\n    script: 'echo hello'\n"
 		"    pool: {size: 3, idle: 3600}\n",
-		b->name, b->crew.workspace, sysconf(_SC_NPROCESSORS_ONLN));
+		b->name, b->crew.workspace, sysconf(_SC_NPROCESSORS_ONLN), b->name,
+		b->crew.workspace, b->name, b->crew.workspace);
 	if (crew_read(&b->crew, text.s, e))
 		return -1;
 	b->crew.host = agents_open(&o, e);
@@ -383,6 +386,25 @@ static int measure_warm(struct bench_run *r, void *ctx, struct err *e)
 	return 0;
 }
 
+/* The arms are agents of the team, behind the first. */
+static int up_again(void *ctx, struct sample *s, struct err *e)
+{
+	struct lane_bench *b = ctx;
+	const struct agent_def *a = &b->crew.team.agents[1 + (size_t)s->arm];
+	struct err why = ERR_INIT;
+	struct agent_up up;
+	double begun;
+
+	if (agents_down(b->crew.host, a->container, &why) && why.kind != ERR_NOT_FOUND)
+		return err_copy(e, &why);
+	begun = now_s();
+	if (agents_up(b->crew.host, &b->crew.team, a, &up, e))
+		return -1;
+	s->seconds = now_s() - begun;
+	s->digest = 1;
+	return 0;
+}
+
 static const struct bench_case cases[] = {
 	{.name = "command",
 		.about = "sh -c true in a running agent, by a library client",
@@ -413,6 +435,15 @@ static const struct bench_case cases[] = {
 		.arms = {{"on the host", trivial_host}, {"berth exec", trivial_process}},
 		.targets = {{"at most 3 ms over the host", "berth exec", ON_OVER, NO_BOUND,
 			0.003}}},
+	{.name = "up-egress",
+		.about = "an agent without a network comes up, without rules and with some",
+		.samples = 20,
+		.smoke_samples = 1,
+		.warmup = 1,
+		.setup = setup,
+		.teardown = teardown,
+		.arms = {{"no network", up_again}, {"egress", up_again}},
+		.targets = {{"up at most 15 ms slower", "egress", ON_OVER, NO_BOUND, 0.015}}},
 	{.name = "compute",
 		.about = "a command that computes for 50 ms and more",
 		.samples = 60,
