@@ -219,7 +219,7 @@ void plan_agent(
 		.network = a->network,
 		.proxy = a->egress.on,
 		.own_host = a->egress.own_host,
-		.net_rate = a->net_rate_bytes,
+		.net_rate = a->egress.on ? 0 : a->net_rate_bytes,
 		.sudo = a->sudo,
 		.apparmor_optional = a->apparmor_optional};
 	struct making m;

@@ -175,7 +175,7 @@ static int open_egress(struct bringing *b, const char *id, struct err *e)
 		return 0;
 	if (egress_end_silent(b->spec.name, e) || keep_egress_way(b, id, e) ||
 		egress_put_file_rules(b->spec.name, d->allow.word, d->allow.n, d->deny.word,
-			d->deny.n, ask_s, d->upstream, e))
+			d->deny.n, ask_s, d->upstream, b->def->net_rate_bytes, e))
 		return -1;
 	return egress_keep_routes(b->spec.name, kept->s, kept->len, e) ||
 			egress_start(b->spec.name, id, e) ||
@@ -488,7 +488,7 @@ static void begin_spec(struct bringing *b)
 		.network = a->network,
 		.proxy = a->egress.on,
 		.own_host = find_own_host(b),
-		.net_rate = a->net_rate_bytes,
+		.net_rate = a->egress.on ? 0 : a->net_rate_bytes, /* then its end limits it */
 		.sudo = a->sudo,
 		.relay = a->egress.on && (no_lane || a->egress.relay),
 		.runtime = a->runtime,

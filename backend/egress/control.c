@@ -40,6 +40,7 @@ static void take_rules(struct end *end, int conn, const char *text, size_t len)
 		return;
 	memcpy(end->rules, rules, n * sizeof *rules);
 	end->nrules = n;
+	link_set_rate(end);
 	asked_settle(end);
 	link_judge_again(end);
 	answer_usage(end, conn);

@@ -62,9 +62,10 @@ int egress_start_again(
 	const char *name, const char *id, const char *routes, size_t len, struct err *e);
 
 /* What the file says takes the place of what it said before; decisions of a person stay.  `upstream` as
- * egress_parse_upstream reads it, NULL: none. */
+ * egress_parse_upstream reads it, NULL: none; `rate` in bytes a second, 0: none. */
 int egress_put_file_rules(const char *name, const char *const *allow, size_t nallow,
-	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, struct err *e);
+	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, uint64_t rate,
+	struct err *e);
 
 /* --- on the control socket --- */
 

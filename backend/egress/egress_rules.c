@@ -1,4 +1,5 @@
 /* egress_rules.c - finds the rule that decides on a target. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,6 +113,10 @@ void egress_write_rule(const struct egress_rule *r, char out[EGRESS_RULE_MAX])
 		write_upstream(r, out);
 		return;
 	}
+	if (r->rate) {
+		snprintf(out, EGRESS_RULE_MAX, "%" PRIu64, r->rate);
+		return;
+	}
 	egress_write_target(&r->at, target);
 	snprintf(out, EGRESS_RULE_MAX, "%s%s%s", r->tls ? EGRESS_TLS : "", r->below ? "*." : "",
 		target);
@@ -123,12 +128,22 @@ const char *egress_rule_verb(const struct egress_rule *r)
 		return "ask";
 	if (r->upstream)
 		return "upstream";
+	if (r->rate)
+		return "rate";
 	return r->allow ? "allow" : "deny";
 }
 
 bool egress_same_target(const struct egress_target *a, const struct egress_target *b)
 {
 	return a->port == b->port && !strcmp(a->host, b->host);
+}
+
+uint64_t egress_rate(const struct egress_rule *rules, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].rate)
+			return rules[i].rate;
+	return 0;
 }
 
 uint16_t egress_asks(const struct egress_rule *rules, size_t n)

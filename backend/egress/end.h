@@ -20,6 +20,7 @@
 #define END_LINK_FDS 6    /* of one: two sockets, and a pipe each way */
 #define END_SPARE_FDS 128 /* for names that are looked up, people, and the loop */
 #define END_LISTENERS 2
+enum { END_UP, END_DOWN, END_WAYS }; /* from and to the agent */
 #define END_WATCHERS 8
 #define END_GRANTS 16
 
@@ -62,6 +63,8 @@ struct end {
 	struct routes *routes;
 	struct relay_pipes pipes;
 	unsigned links_max;
+	struct relay_rate rate[END_WAYS];
+	uv_timer_t rate_timer;
 	struct egress_event
 		event[EGRESS_EVENTS_MAX]; /* a ring; event id is at id % EGRESS_EVENTS_MAX */
 	struct egress_usage usage;
@@ -79,6 +82,8 @@ unsigned end_room_for(unsigned most, unsigned each);
 void link_begin(struct end *end, int client);
 /* After the rules changed: what they allow no longer is closed. */
 void link_judge_again(struct end *end);
+/* The limit of its rules, for all that passes from then on. */
+void link_set_rate(struct end *end);
 /* The bytes so far of those that are open are added to their events. */
 void link_count(struct end *end);
 

@@ -17,6 +17,7 @@
 
 #define IDLE_MS 600000
 #define LINGER_MS 2000 /* for a refusal to be read */
+#define RATE_MS 20     /* what waits for its rate is read again */
 #define SOCKS_REFUSED 2
 #define SOCKS_NO_HOST 4
 
@@ -239,8 +240,8 @@ static void open_link(struct link *l)
 	link_note(l, EGRESS_ALLOWED);
 	if (e)
 		e->open = 1;
-	relay_init(&l->up, l->client, l->server, RELAY_ALL);
-	relay_init(&l->down, l->server, l->client, RELAY_ALL);
+	relay_init(&l->up, l->client, l->server, RELAY_ALL, &l->end->rate[END_UP]);
+	relay_init(&l->down, l->server, l->client, RELAY_ALL, &l->end->rate[END_DOWN]);
 	if (link_wants_tls(l)) {
 		l->state = LINK_HELLO;
 		link_wait(l, LINK_HEAD_MS);
@@ -259,7 +260,7 @@ static void pass_begun(struct link *l)
 	if (l->ask.kind == FRONT_FORWARD) {
 		rest = rest < l->ask.body ? rest : (size_t)l->ask.body;
 		str_add(&out, l->ask.head.s, l->ask.head.len);
-		relay_init(&l->up, l->client, l->server, l->ask.body - rest);
+		relay_init(&l->up, l->client, l->server, l->ask.body - rest, &l->end->rate[END_UP]);
 	}
 	str_add(&out, l->in + l->ask.used, rest);
 	l->nout = out.len;
@@ -457,6 +458,37 @@ static int send_begun(struct link *l)
 	return 0;
 }
 
+static void move_bytes(struct link *l);
+
+static void on_rate(uv_timer_t *t)
+{
+	struct end *end = t->data;
+	struct link *next;
+	unsigned waiting[END_WAYS] = {0};
+
+	for (const struct link *l = end->links; l; l = l->next) {
+		waiting[END_UP] += l->up.starved;
+		waiting[END_DOWN] += l->down.starved;
+	}
+	for (int way = 0; way < END_WAYS; way++)
+		relay_rate_go_on(&end->rate[way], waiting[way]);
+	for (struct link *l = end->links; l; l = next) {
+		next = l->next;
+		if (l->state != LINK_RELAY || !(l->up.starved || l->down.starved))
+			continue;
+		move_bytes(l);
+		link_watch(l);
+	}
+}
+
+void link_set_rate(struct end *end)
+{
+	for (int way = 0; way < END_WAYS; way++) {
+		end->rate[way].a_second = egress_rate(end->rules, end->nrules);
+		relay_rate_go_on(&end->rate[way], 0);
+	}
+}
+
 static void move_bytes(struct link *l)
 {
 	if (send_begun(l) || (l->sent == l->nout && relay_move(&l->up, &l->end->pipes)) ||
@@ -464,6 +496,8 @@ static void move_bytes(struct link *l)
 		link_close(l);
 		return;
 	}
+	if ((l->up.starved || l->down.starved) && !uv_is_active((uv_handle_t *)&l->end->rate_timer))
+		uv_timer_start(&l->end->rate_timer, on_rate, RATE_MS, 0);
 	/* A request of known length is over with its answer. */
 	if (l->down.passed && (l->up.passed || l->ask.kind == FRONT_FORWARD)) {
 		link_close(l);
@@ -538,8 +572,8 @@ void link_begin(struct end *end, int client)
 	str_init(&l->ask.head);
 	str_init(&l->via);
 	str_init(&l->reply);
-	relay_init(&l->up, client, -1, 0);
-	relay_init(&l->down, -1, client, 0);
+	relay_init(&l->up, client, -1, 0, NULL);
+	relay_init(&l->down, -1, client, 0, NULL);
 	if (l->next)
 		l->next->self = &l->next;
 	end->links = l;

@@ -6,12 +6,47 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PIPE_BYTES 65536
-#define ROUNDS_MAX 16 /* in one turn; others want theirs */
+#include <berth/clock.h>
 
-void relay_init(struct relay *r, int from, int to, uint64_t most)
+#define PIPE_BYTES 65536
+#define BURSTS_A_SECOND 4 /* so much of a second's bytes may come at once */
+#define LEAST_BYTES 1024  /* that are worth a call */
+#define ROUNDS_MAX 16     /* in one turn; others want theirs */
+
+void relay_init(struct relay *r, int from, int to, uint64_t most, struct relay_rate *rate)
 {
-	*r = (struct relay){.from = from, .to = to, .pipe = {-1, -1}, .left = most, .ended = !most};
+	*r = (struct relay){.from = from,
+		.to = to,
+		.pipe = {-1, -1},
+		.left = most,
+		.ended = !most,
+		.rate = rate};
+}
+
+static uint64_t largest(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void relay_rate_go_on(struct relay_rate *rate, unsigned waiting)
+{
+	uint64_t burst = largest(rate->a_second / BURSTS_A_SECOND, LEAST_BYTES);
+	int64_t now = clock_mono_ns();
+	double passed = (double)(now - rate->at_ns) / 1e9,
+	       more = (double)rate->left + passed * (double)rate->a_second;
+
+	rate->left = more < (double)burst ? (uint64_t)more : burst;
+	rate->share = largest(rate->left / (waiting ? waiting : 1), LEAST_BYTES);
+	rate->at_ns = now;
+}
+
+/* Of `want` bytes so many may be read now. */
+static size_t ask_rate(struct relay *r, size_t want, uint64_t turn)
+{
+	uint64_t may = r->rate->left < turn ? r->rate->left : turn;
+
+	r->starved = may < want && may < LEAST_BYTES;
+	return r->starved ? 0 : want < may ? want : (size_t)may;
 }
 
 static int borrow_pipe(struct relay *r, struct relay_pipes *pipes)
@@ -52,14 +87,21 @@ static bool is_later(int errnum)
 }
 
 /* 1 something came, 0 nothing now, -1 broken. */
-static int fill_pipe(struct relay *r)
+static int fill_pipe(struct relay *r, uint64_t *turn)
 {
 	size_t want = r->left < PIPE_BYTES ? (size_t)r->left : PIPE_BYTES;
-	ssize_t n =
-		splice(r->from, NULL, r->pipe[1], NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	bool limited = r->rate && r->rate->a_second;
+	ssize_t n;
 
+	if (limited && !(want = ask_rate(r, want, *turn)))
+		return 0;
+	n = splice(r->from, NULL, r->pipe[1], NULL, want, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 	if (n < 0)
 		return is_later(errno) ? 0 : -1;
+	if (limited) {
+		r->rate->left -= (uint64_t)n;
+		*turn -= (uint64_t)n;
+	}
 	r->held += (size_t)n;
 	if (r->left != RELAY_ALL)
 		r->left -= (uint64_t)n;
@@ -82,13 +124,16 @@ static int empty_pipe(struct relay *r)
 
 int relay_move(struct relay *r, struct relay_pipes *pipes)
 {
+	uint64_t turn = r->rate ? r->rate->share : 0;
+
+	r->starved = false;
 	for (int round = 0; round < ROUNDS_MAX; round++) {
 		int filled = 0, emptied = 0;
 
 		if (!r->ended && !r->held) {
 			if (borrow_pipe(r, pipes))
 				return -1;
-			filled = fill_pipe(r);
+			filled = fill_pipe(r, &turn);
 		}
 		if (r->held)
 			emptied = empty_pipe(r);
@@ -110,7 +155,7 @@ int relay_move(struct relay *r, struct relay_pipes *pipes)
 
 bool relay_wants_read(const struct relay *r)
 {
-	return !r->ended && !r->held;
+	return !r->ended && !r->held && !r->starved;
 }
 
 bool relay_wants_write(const struct relay *r)

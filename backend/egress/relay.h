@@ -18,18 +18,29 @@ struct relay_pipes { /* of one end */
 	int n;
 };
 
+struct relay_rate {        /* of all connections of an agent, in one direction */
+	uint64_t a_second; /* bytes; 0: there is no limit */
+	uint64_t left;     /* that may pass now */
+	uint64_t share;    /* of it in a connection's turn */
+	int64_t at_ns;     /* when that was counted */
+};
+
 struct relay {
 	int from, to;
 	int pipe[2];
 	size_t held;              /* bytes in the pipe */
 	uint64_t moved;           /* bytes delivered */
 	uint64_t left;            /* so many may still be read */
+	struct relay_rate *rate;  /* NULL: none */
 	bool lent, ended, passed; /* a pipe is ours; nothing more comes; and `to` was told */
+	bool starved;             /* by its rate: not to be read before it may be again */
 };
 
 #define RELAY_ALL UINT64_MAX
 
-void relay_init(struct relay *r, int from, int to, uint64_t most);
+void relay_init(struct relay *r, int from, int to, uint64_t most, struct relay_rate *rate);
+/* Time has passed; so many connections wait for it. */
+void relay_rate_go_on(struct relay_rate *rate, unsigned waiting);
 /* Move what can be moved now.  -1: the connection is broken. */
 int relay_move(struct relay *r, struct relay_pipes *pipes);
 bool relay_wants_read(const struct relay *r);

@@ -315,6 +315,8 @@ int transfer_begin(
 	c->curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_transfer_body);
 	c->curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
 	c->curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
+	c->curl_easy_setopt(t->easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)t->rate);
+	c->curl_easy_setopt(t->easy, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)t->rate);
 	if (!c->curl_multi_add_handle(t->curl->multi, t->easy))
 		return 0;
 	transfer_end(t);

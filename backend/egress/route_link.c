@@ -380,6 +380,7 @@ static void start_request(struct route_link *l)
 		.done = on_answered,
 		.curl = l->end->routes->curl,
 		.proxy = egress_upstream(l->end->rules, l->end->nrules),
+		.rate = egress_rate(l->end->rules, l->end->nrules),
 		.login = l->end->routes->login.s};
 	if (transfer_begin(&l->transfer, l->route, &l->ask, &why)) {
 		refuse_route(l, EGRESS_UNREACHABLE, "502 Bad Gateway", why.msg);

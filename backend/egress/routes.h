@@ -191,6 +191,7 @@ struct transfer {
 	void (*done)(void *ctx, const char *trouble); /* NULL: all has come */
 	const char *login;                            /* of `proxy`; NULL: none */
 	const struct egress_rule *proxy;              /* NULL: none */
+	uint64_t rate;                                /* bytes a second, each way; 0: as it comes */
 	void *easy, *headers;                         /* NULL: none */
 	struct route_curl *curl;
 };

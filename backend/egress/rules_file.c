@@ -85,13 +85,17 @@ static int read_rule_line(char *line, struct egress_rule *r, struct err *e)
 
 	if (!rule || strtok_r(NULL, " ", &save) ||
 		(strcmp(verb, "allow") != 0 && strcmp(verb, "deny") != 0 &&
-			strcmp(verb, "ask") != 0 && strcmp(verb, "upstream") != 0))
+			strcmp(verb, "ask") != 0 && strcmp(verb, "upstream") != 0 &&
+			strcmp(verb, "rate") != 0))
 		return err_set(e, ERR_CONFIG, "a line of the rules is malformed");
 	if (!strcmp(verb, "ask")) {
 		long s = strtol(rule, NULL, 10);
 
 		*r = (struct egress_rule){
 			.ask_s = s > 0 && s <= EGRESS_ASK_S_MAX ? (uint16_t)s : 1};
+	} else if (*verb == 'r') {
+		*r = (struct egress_rule){.rate = strtoull(rule, NULL, 10)};
+		r->rate += !r->rate; /* what is no number is no way around it */
 	} else if (*verb == 'u' ? egress_parse_upstream(rule, r, e)
 				: egress_parse_rule(rule, verb[1] == 'l', r, e)) {
 		return -1;
@@ -192,7 +196,8 @@ static int add_file_rules(const char *const *words, size_t nwords, bool allow,
 }
 
 int egress_put_file_rules(const char *name, const char *const *allow, size_t nallow,
-	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, struct err *e)
+	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, uint64_t rate,
+	struct err *e)
 {
 	AUTO_FREE struct egress_rule *old = xcalloc(EGRESS_RULES_MAX, sizeof *old),
 				     *rules = xcalloc(EGRESS_RULES_MAX, sizeof *rules);
@@ -209,6 +214,8 @@ int egress_put_file_rules(const char *name, const char *const *allow, size_t nal
 		return -1;
 	if (upstream && n < EGRESS_RULES_MAX && egress_parse_upstream(upstream, &rules[n++], e))
 		return -1;
+	if (rate && n < EGRESS_RULES_MAX)
+		rules[n++] = (struct egress_rule){.rate = rate};
 	if (ask_s && n < EGRESS_RULES_MAX)
 		rules[n++] = (struct egress_rule){.ask_s = ask_s};
 	for (size_t i = 0; i < nold && n < EGRESS_RULES_MAX; i++)

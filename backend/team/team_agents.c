@@ -333,7 +333,8 @@ int team_read_agent(
 		return node_err(r->c, node_get(n, "checkpoints"), e,
 			"checkpoints: of the agent %s: they need a berth workspace; set workspace: task:ID or project:NAME.",
 			n->key);
-	if (a.def.net_rate_bytes && a.network.mode != NET_BRIDGE && a.network.mode != NET_INTERNAL)
+	if (a.def.net_rate_bytes && !a.network.egress.on && a.network.mode != NET_BRIDGE &&
+		a.network.mode != NET_INTERNAL)
 		return node_err(r->c, n, e, "network_rate of the agent %s: network: %s %s.", n->key,
 			net_mode_name((enum net_mode)a.network.mode),
 			a.network.mode == NET_HOST ? "is the host's own, which cannot be limited"

@@ -63,6 +63,7 @@ struct egress_rule {
 	uint16_t ask_s;
 	/* Not 0: it decides on nothing either, but names the proxy (`at`) by which all that is not this machine's goes. */
 	uint8_t upstream; /* bits of enum egress_upstream_bit */
+	uint64_t rate;    /* nor here: not 0: so many bytes a second may pass, each way */
 	enum egress_origin origin;
 	int64_t since_s;                /* Unix time; 0 for what the file says */
 	char preset[EGRESS_PRESET_MAX]; /* EGRESS_FILE: which of configs/presets.yaml; "" none */
@@ -71,10 +72,11 @@ struct egress_rule {
 
 #define EGRESS_ASK_S 30
 #define EGRESS_ASK_S_MAX 600
-const char *egress_rule_verb(const struct egress_rule *r); /* "allow", "deny", "ask", "upstream" */
+const char *egress_rule_verb(
+	const struct egress_rule *r); /* "allow", "deny", "ask", "upstream", "rate" */
 static inline bool egress_rule_decides(const struct egress_rule *r)
 {
-	return !r->ask_s && !r->upstream;
+	return !r->ask_s && !r->upstream && !r->rate;
 }
 
 enum egress_upstream_bit {
@@ -88,6 +90,8 @@ enum egress_upstream_bit {
 int egress_parse_upstream(const char *text, struct egress_rule *ret, struct err *e);
 /* NULL: everything is dialled from here. */
 const struct egress_rule *egress_upstream(const struct egress_rule *rules, size_t n);
+/* 0: nothing limits it. */
+uint64_t egress_rate(const struct egress_rule *rules, size_t n);
 /* How long to wait for a person's decision; 0: do not ask. */
 uint16_t egress_asks(const struct egress_rule *rules, size_t n);
 /* "NAME", "*.NAME", "NAME:PORT", an address with or without a port.  Without one it is 443.  What allows a name may begin

@@ -352,6 +352,19 @@ def _():
     refused(filed, b"403")
 
 
+@case("network_rate is a limit of the end's, taken by up without making the container anew")
+def _():
+    before = inspect_pid()
+    write_team(f"network: {{allow: {json.dumps(ALLOW)}, deny: ['denied.wild.test']}}", options="network_rate: 1g,")
+    berth("up", "team.yaml")
+    rules = [r["rule"] for r in json.loads(berth("net", "list", ID, "--json"))["rules"] if r["verb"] == "rate"]
+    assert rules == [str(1 << 30)] and "a second, each way" in berth("net", "list", ID), rules
+    echoes(f"web.test:{ECHO.port}")
+    write_allow(ALLOW)
+    berth("up", "team.yaml")
+    assert "a second, each way" not in berth("net", "list", ID) and inspect_pid() == before
+
+
 @case("what leads to the host's own loopback is said to be loosened, by the file and by hand")
 def _():
     def loosened():

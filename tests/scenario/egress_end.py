@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """egress_end.py - an agent's end by itself: clients that go in the middle, a thousand at once; it stays and answers."""
 import os
+import select
 import socket
 import ssl
 import struct
@@ -114,6 +115,49 @@ def _():
         until = time.monotonic() + PATIENCE
         while not answer(socket.create_connection(end.agent.getsockname(), PATIENCE)):
             assert time.monotonic() < until
+
+
+@case("a rate holds for all connections together, is shared, and can be lifted")
+def _():
+    piece = os.urandom(300_000)
+
+    def send(conn):
+        conn.sendall(piece)
+        conn.close()
+    to, other = serve(send), serve(echo)
+    allow = [f"allow file 0 {to}", f"allow file 0 {other}"]
+    with End("berth-x", *allow, "rate file 0 400000") as end:
+        began = time.monotonic()
+        made = [end.ask(to) for _ in range(4)]
+        for s in made:
+            s.settimeout(PATIENCE)
+            established(s)
+        with end.ask(other) as small:  # is served while the others wait
+            established(small)
+            small.sendall(b"x")
+            assert small.recv(1) == b"x"
+        got = [b""] * len(made)
+        while not all(len(g) == len(piece) for g in got):
+            for s in select.select([s for s, g in zip(made, got) if len(g) < len(piece)], [], [], PATIENCE)[0]:
+                more = s.recv(65536)
+                assert more, [len(g) for g in got]
+                got[made.index(s)] += more
+        # 1,200,000 bytes at 400,000 a second, a quarter of a second's at once, and what fits into a pipe.
+        assert time.monotonic() - began >= 2.4 and got == [piece] * 4
+        with end.ask(other) as s:
+            established(s)
+            sender = threading.Thread(target=lambda: (s.sendall(piece * 2), s.shutdown(socket.SHUT_WR)))
+            began = time.monotonic()
+            sender.start()
+            assert everything(s) == piece * 2
+            sender.join()
+            assert time.monotonic() - began >= 1
+        tell("berth-x", *allow, "rate file 0 1000")
+        with end.ask(to) as s:
+            established(s)
+            assert s.recv(1)
+            tell("berth-x", *allow)
+            assert len(everything(s)) == len(piece) - 1
 
 
 @case("Expect: is the target's to answer: the body comes when it has said so")

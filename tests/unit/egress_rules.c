@@ -329,6 +329,26 @@ static void rules_that_ask(void **state)
 	assert_int_equal(egress_answer_of("always"), -1);
 }
 
+/* So is a limit of what passes. */
+static void rules_that_limit(void **state)
+{
+	struct egress_rule r[2] = {{.rate = 1048576}};
+	struct egress_target t = target_of("pypi.org");
+	char text[EGRESS_RULE_MAX];
+
+	(void)state;
+	assert_int_equal(egress_parse_rule("pypi.org", true, &r[1], NULL), 0);
+	assert_ptr_equal(egress_judge(r, 2, &t), &r[1]);
+	assert_null(egress_judge(r, 1, &t));
+	assert_null(egress_near(r, 1, &t));
+	assert_int_equal(egress_rate(r, 2), 1048576);
+	assert_int_equal(egress_rate(r + 1, 1), 0);
+	assert_string_equal(egress_rule_verb(&r[0]), "rate");
+	egress_write_rule(&r[0], text);
+	assert_string_equal(text, "1048576");
+	assert_false(egress_reaches_host(&r[0]));
+}
+
 /* A port other than 443 is raw unless a rule asks for more; the stricter of two rules counts. */
 static void rules_that_ask_for_tls(void **state)
 {
@@ -455,6 +475,7 @@ int main(void)
 		cmocka_unit_test(hello_names),
 		cmocka_unit_test(owners_of_names),
 		cmocka_unit_test(rules_that_ask),
+		cmocka_unit_test(rules_that_limit),
 		cmocka_unit_test(rules_that_ask_for_tls),
 		cmocka_unit_test(rules_for_this_machine),
 		cmocka_unit_test(upstream_proxies),

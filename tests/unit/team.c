@@ -500,13 +500,14 @@ static void test_rules_with_tls(void **state)
 		"  a: {workspace: w, network: {deny: x.org, allow: [a.org, {host: \"b.org:8443\", tls: true},\n"
 		"      \"tls://*.c.org:8443\", {host: \"d.org:22\"}, {tls: yes, host: e.org},\n"
 		"      {host: \"f.org:22\", tls: false}]}}\n"
-		"  b: {workspace: w, network: {allow: {host: \"b.org:1\", tls: true}}}\n",
+		"  b: {workspace: w, network_rate: 1m, network: {allow: {host: \"b.org:1\", tls: true}}}\n",
 		&t);
 	assert_int_equal(t.agents[0].egress.allow.n, COUNT(want));
 	for (size_t i = 0; i < COUNT(want); i++)
 		assert_string_equal(t.agents[0].egress.allow.word[i], want[i]);
 	assert_int_equal(t.agents[0].egress.deny.n, 1);
 	assert_string_equal(t.agents[1].egress.allow.word[0], "tls://b.org:1");
+	assert_int_equal(t.agents[1].net_rate_bytes, 1 << 20);
 	team_release(&t);
 }
 

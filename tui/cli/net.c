@@ -46,7 +46,9 @@ static void print_rule(const struct egress_rule *r, int64_t now_s)
 	char text[EGRESS_RULE_MAX], age[FORMAT_MAX];
 
 	egress_write_rule(r, text);
-	if (r->ask_s)
+	if (r->rate)
+		printf("%-6s %s a second, each way\n", "rate", format_bytes(text, r->rate));
+	else if (r->ask_s)
 		printf("%-6s %-40s team file, waits %u s\n", "ask", "anything else", r->ask_s);
 	else if (r->origin == EGRESS_FILE)
 		printf("%-6s %-40s team file%s%s\n", egress_rule_verb(r), text,
