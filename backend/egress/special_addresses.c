@@ -117,6 +117,13 @@ const char *egress_special(const struct egress_address *a)
 	return shares_prefix(bytes, unicast, 3) ? NULL : NOT_ROUTED;
 }
 
+const char *egress_leads_to(const struct egress_target *t)
+{
+	if (!strcmp(t->host, EGRESS_OWN_HOST))
+		return THIS_MACHINE;
+	return t->literal.family ? egress_special(&t->literal) : NULL;
+}
+
 bool egress_this_machine(const struct egress_address *a)
 {
 	const char *what = egress_special(a);

@@ -116,6 +116,12 @@ def _():
             got = c.wait(n)["result"]["structuredContent"]
             assert got["allowed"] == (answer < 2) and got["once"] == (answer == 0), got
             assert got["verdict"] == ("denied" if answer == 2 else "allowed") and got["message"].endswith("."), got
+            assert x["leads_to"] is None, x
+        for host, word in (("169.254.169.254", "credentials"), ("host.docker.internal", "this machine")):
+            n = c.begin("tools/call", name="request_egress", arguments={"host": host, "reason": reason})
+            assert word in p.see(host)["leads_to"]
+            decide(host, 2)
+            assert not c.wait(n)["result"]["structuredContent"]["allowed"]
         # It is what connections are decided by: these names mean nothing here, but they were looked up.
         assert "the name of once.test" in end.connect("once.test")
         assert "the name of session.test" in end.connect("session.test")

@@ -329,6 +329,29 @@ static void rules_that_ask(void **state)
 	assert_int_equal(egress_answer_of("always"), -1);
 }
 
+/* A person who is asked should know. */
+static void targets_that_are_special(void **state)
+{
+	static const char *const ordinary[] = {"pypi.org", "1.1.1.1:80", "metadata.test:80",
+		"[2606:4700::1111]", "x.host.docker.internal"};
+	static const char *const special[][2] = {{"169.254.169.254:80", "credentials"},
+		{"host.docker.internal:80", "this machine"},
+		{"[::ffff:127.0.0.1]:1", "this machine"}, {"10.0.0.1", "private"},
+		{"[fd00:ec2::254]:80", "private"}, {"168.63.129.16:80", "credentials"}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(ordinary); i++) {
+		struct egress_target t = target_of(ordinary[i]);
+
+		assert_null(egress_leads_to(&t));
+	}
+	for (size_t i = 0; i < COUNT(special); i++) {
+		struct egress_target t = target_of(special[i][0]);
+
+		assert_non_null(strstr(egress_leads_to(&t), special[i][1]));
+	}
+}
+
 /* So is a limit of what passes. */
 static void rules_that_limit(void **state)
 {
@@ -475,6 +498,7 @@ int main(void)
 		cmocka_unit_test(hello_names),
 		cmocka_unit_test(owners_of_names),
 		cmocka_unit_test(rules_that_ask),
+		cmocka_unit_test(targets_that_are_special),
 		cmocka_unit_test(rules_that_limit),
 		cmocka_unit_test(rules_that_ask_for_tls),
 		cmocka_unit_test(rules_for_this_machine),

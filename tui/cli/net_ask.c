@@ -163,13 +163,17 @@ static void print_asked(
 {
 	char target[EGRESS_HOST_MAX + 8], process[16], quoted[64], reason[EGRESS_REASON_MAX * 3],
 		age[FORMAT_MAX], near[300];
+	const char *where;
 	int64_t s = (now_ms - x->first_ms) / 1000;
 
 	egress_write_target(&x->to, target);
 	egress_client(a->q.usage.init, x->port, process);
 	write_near(a, &x->to, near);
+	where = egress_leads_to(&x->to);
 	printf("%3zu  %-20s %-40s %ux, since %s, %s", number, a->name, target, x->count,
 		format_span(age, s > 0 ? s : 0), x->held ? "waits" : "was refused");
+	if (where)
+		printf(", leads to %s", where);
 	if (*process)
 		printf(", by \"%s\"", text_clean(quoted, sizeof quoted, process));
 	if (*x->reason)
@@ -196,6 +200,7 @@ static void put_asked_json(
 	jsonw_text(j, "process", *process ? process : NULL);
 	jsonw_text(j, "reason", *x->reason ? x->reason : NULL);
 	jsonw_text(j, "near", *near ? near : NULL);
+	jsonw_text(j, "leads_to", egress_leads_to(&x->to));
 	jsonw_end(j);
 }
 
