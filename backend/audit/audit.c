@@ -39,17 +39,19 @@ struct item {
 };
 
 struct audit {
-	struct chain chain; /* writer thread; self, self_text and o are constant and anybody's */
+	/* Under `alone`; self, self_text, sys and o are constant and anybody's. */
+	struct chain chain;
 	struct {
 		uint64_t ticket, seq;
-	} * intents; /* writer thread */
+	} * intents; /* under `alone` */
 	size_t nintents, intents_cap;
-	int64_t sign_at_ns; /* writer thread; 0: nothing to sign */
-	int64_t sync_at_ns; /* writer thread; 0: nothing is written that is not durable */
-	struct item *mine;  /* writer thread: taken from the queue, counted in bytes */
+	_Atomic int64_t sign_at_ns; /* set under `alone`; 0: nothing to sign */
+	_Atomic int64_t sync_at_ns; /* likewise; 0: nothing is written that is not durable */
+	struct item *mine;          /* writer thread: taken from the queue, counted in bytes */
 	pthread_t thread;
-	/* While there is no writer thread, because none is wanted or the system refuses one, who submits does
-	 * its work; one at a time. */
+	/* One at a time works on the chain: the writer thread, or whoever submits.  He does while there is no writer
+	 * thread, because none is wanted or the system refuses one, and for a record that he waits for while that thread
+	 * has nothing to do: to wake it and to be woken takes longer than to write. */
 	pthread_mutex_t alone;
 
 	pthread_mutex_t lock; /* all below */
@@ -149,18 +151,19 @@ static void enqueue_item(struct audit *a, struct item *item)
 		pthread_cond_signal(&a->work);
 }
 
-static void commit_items(struct audit *a, struct item *items, size_t bytes);
+static void commit_items(struct audit *a, struct item *items, size_t bytes, bool keep);
+static int64_t next_chore_ns(const struct audit *a);
 static bool start_writer(struct audit *a);
 
 /* There was no writer thread: the work is done here, unless there can be one now. */
 static void submit_alone(struct audit *a, struct item *item)
 {
 	pthread_mutex_lock(&a->alone);
-	if (a->chain.o.direct || !start_writer(a)) {
+	if (a->chain.o.direct || (!a->threaded && !start_writer(a))) {
 		/* Nobody would see to the disk later. */
 		if (!a->chain.o.direct)
 			item->wanted = WANT_DURABLE;
-		commit_items(a, item, item->len + RECORD_TAIL + 64);
+		commit_items(a, item, item->len + RECORD_TAIL + 64, true);
 		pthread_mutex_unlock(&a->alone);
 		return;
 	}
@@ -170,7 +173,25 @@ static void submit_alone(struct audit *a, struct item *item)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static uint64_t submit_item(struct audit *a, struct item *item, enum wanted wanted, struct err *e)
+/* With `alone`, in the place of the writer thread, which has the disk and the signature to see to. */
+static void commit_here(struct audit *a, struct item *item)
+{
+	int64_t chore = next_chore_ns(a), now;
+
+	commit_items(a, item, item->len + RECORD_TAIL + 64, false);
+	now = next_chore_ns(a);
+	pthread_mutex_unlock(&a->alone);
+	if (!now || (chore && chore <= now))
+		return;
+	/* With the lock, or it could be about to wait for longer. */
+	pthread_mutex_lock(&a->lock);
+	pthread_cond_signal(&a->work);
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* `here`: the submitter waits for it, and may as well do it. */
+static uint64_t submit_item(
+	struct audit *a, struct item *item, enum wanted wanted, bool here, struct err *e)
 {
 	uint64_t ticket;
 	bool threaded;
@@ -185,13 +206,18 @@ static uint64_t submit_item(struct audit *a, struct item *item, enum wanted want
 	}
 	ticket = item->ticket = ++a->tickets;
 	threaded = a->threaded;
-	if (threaded)
+	/* Idle: all that was submitted before is in the file. */
+	here = here && threaded && a->idle && !a->first && !pthread_mutex_trylock(&a->alone);
+	if (threaded && !here)
 		enqueue_item(a, item);
 	pthread_mutex_unlock(&a->lock);
-	if (!threaded)
+	if (here)
+		commit_here(a, item);
+	else if (!threaded)
 		submit_alone(a, item);
 	return ticket;
 }
+
 static enum wanted wanted_for(const struct audit_record *r, bool waits)
 {
 	if (r->phase == AUDIT_INTENT && operation_table[r->operation].class == OP_GUARDED)
@@ -204,7 +230,8 @@ uint64_t audit_submit(struct audit *a, const struct audit_record *r, uint64_t af
 {
 	CHECK(r->operation > OP_NONE && r->operation < OP_COUNT);
 	CHECK(operation_table[r->operation].class != OP_INTERNAL);
-	return submit_item(a, item_new(a, r, after, done, ctx), wanted_for(r, done != NULL), e);
+	return submit_item(
+		a, item_new(a, r, after, done, ctx), wanted_for(r, done != NULL), false, e);
 }
 
 struct waiter {
@@ -235,7 +262,7 @@ static int submit_and_wait(struct audit *a, const struct audit_record *r, enum w
 
 	CHECK(r->operation > OP_NONE && r->operation < OP_COUNT);
 	CHECK(operation_table[r->operation].class != OP_INTERNAL);
-	if (!submit_item(a, item_new(a, r, 0, wake_waiter, &w), wanted, e))
+	if (!submit_item(a, item_new(a, r, 0, wake_waiter, &w), wanted, wanted == WANT_WRITTEN, e))
 		return -1;
 	pthread_mutex_lock(&w.lock);
 	while (!w.done)
@@ -371,14 +398,17 @@ static void set_trouble(struct audit *a, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* What may be done late is done after everybody has his answer. */
-static void keep_chain(struct audit *a, uint64_t unsigned_max)
+static void set_earlier(_Atomic int64_t *at_ns, int64_t ns)
 {
-	struct chain *c = &a->chain;
+	if (!*at_ns || *at_ns > ns)
+		*at_ns = ns;
+}
 
-	if (chain_unsigned(c, unsigned_max))
-		chain_checkpoint(c, NULL);
-	chain_rotate(c, NULL);
+/* What is left to be done later, and when. */
+static void note_chores(struct audit *a)
+{
+	const struct chain *c = &a->chain;
+
 	if (!c->dirty)
 		a->sync_at_ns = 0;
 	else if (!a->sync_at_ns)
@@ -387,6 +417,17 @@ static void keep_chain(struct audit *a, uint64_t unsigned_max)
 		a->sign_at_ns = 0;
 	else if (!a->sign_at_ns)
 		a->sign_at_ns = now_ns() + (int64_t)AUDIT_CHECKPOINT_S * 1000000000;
+}
+
+/* What may be done late is done after everybody has his answer. */
+static void keep_chain(struct audit *a, uint64_t unsigned_max)
+{
+	struct chain *c = &a->chain;
+
+	if (chain_unsigned(c, unsigned_max))
+		chain_checkpoint(c, NULL);
+	chain_rotate(c, NULL);
+	note_chores(a);
 }
 
 /* Try to open the log; again with every batch, as what stood in the way may be gone. */
@@ -401,7 +442,19 @@ static int ensure_open(struct audit *a, struct err *e)
 	return 0;
 }
 
-static void commit_items(struct audit *a, struct item *items, size_t bytes)
+/* What is due of keep_chain's work is left to the writer thread. */
+static void leave_chain(struct audit *a)
+{
+	const struct chain *c = &a->chain;
+
+	note_chores(a);
+	if (chain_unsigned(c, c->o.checkpoint_records) ||
+		(c->head.offset >= c->o.segment_bytes && !c->low))
+		set_earlier(&a->sign_at_ns, now_ns());
+}
+
+/* `keep`: with what has to be done now and then. */
+static void commit_items(struct audit *a, struct item *items, size_t bytes, bool keep)
 {
 	struct err err = ERR_INIT;
 	const struct err *trouble = NULL;
@@ -419,7 +472,9 @@ static void commit_items(struct audit *a, struct item *items, size_t bytes)
 	a->chain.look_for_gap |= trouble != NULL;
 	set_trouble(a, trouble);
 	answer_items(items, err.kind ? &err : NULL);
-	if (!a->chain.o.brief)
+	if (!keep)
+		leave_chain(a);
+	else if (!a->chain.o.brief)
 		keep_chain(a, a->chain.o.checkpoint_records);
 	chain_end(&a->chain);
 }
@@ -559,18 +614,20 @@ static void *run_writer(void *arg)
 		leave = a->closing && !a->mine;
 		pthread_mutex_unlock(&a->lock);
 		items = cut_batch(a, &bytes);
+		pthread_mutex_lock(&a->alone);
 		if (items)
-			commit_items(a, items, bytes);
+			commit_items(a, items, bytes, true);
 		else if (asking)
 			probe_chain(a);
 		else if (a->sync_at_ns && (leave || now_ns() >= a->sync_at_ns))
 			sync_now(a);
 		else if (!leave && a->sign_at_ns && now_ns() >= a->sign_at_ns)
 			sign_now(a);
-		if (leave && !items) {
+		if (leave && !items)
 			finish_chain(a);
+		pthread_mutex_unlock(&a->alone);
+		if (leave && !items)
 			return NULL;
-		}
 	}
 }
 

@@ -68,9 +68,11 @@
  *
  * THREADS
  *
- *   audit_open starts one writer thread (all signals blocked).  audit_submit and audit_write may be called from any
- *   thread; audit_submit never waits for a disk.  Completions run on the writer thread and may only wake: put a message
- *   into a mailbox, call uv_async_send.  audit_close is called by the thread that opened the log, after the last submit;
+ *   audit_open starts one writer thread (all signals blocked).  audit_submit, audit_write and audit_put may be called
+ *   from any thread; audit_submit never waits for a disk, and audit_put writes the record itself while the writer is
+ *   idle, so not by a thread that is another user to the file system (setfsuid).  Completions run on the writer thread and
+ *   may only wake: put a message into a mailbox, call uv_async_send.
+ *   audit_close is called by the thread that opened the log, after the last submit;
  *   it waits for everything submitted.
  *
  *   Several processes write to one log: each commit takes the lock of the head file, reads the head again, appends,
