@@ -35,21 +35,11 @@ static void begin_line(struct jsonw *j)
 		str_adds(&j->out, "  ");
 }
 
-/* How many bytes from here on need nothing: nearly all of most texts. */
-static size_t span_plain(const char *s, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && s[i] >= ' ' && s[i] < 0x7F && s[i] != '"' && s[i] != '\\')
-		i++;
-	return i;
-}
-
 void jsonw_quote(struct str *out, const char *s, size_t n)
 {
 	str_addc(out, '"');
 	for (size_t i = 0; i < n;) {
-		size_t plain = span_plain(s + i, n - i);
+		size_t plain = text_plain_span(s + i, n - i);
 		char put[4];
 		uint32_t cp;
 
@@ -58,12 +48,14 @@ void jsonw_quote(struct str *out, const char *s, size_t n)
 		if (i == n)
 			break;
 		i += utf8_next(s + i, n - i, &cp);
-		if (cp == '"' || cp == '\\')
-			str_addf(out, "\\%c", (char)cp);
+		if (cp == '"')
+			str_add(out, "\\\"", 2);
+		else if (cp == '\\')
+			str_add(out, "\\\\", 2);
 		else if (cp == '\n')
-			str_adds(out, "\\n");
+			str_add(out, "\\n", 2);
 		else if (cp == '\t')
-			str_adds(out, "\\t");
+			str_add(out, "\\t", 2);
 		/* C1 controls, bidi and other invisible characters are legal in JSON but not on
 		 * a terminal. */
 		else if (cp < 0x20 || cp == 0x7F ||

@@ -53,11 +53,48 @@ size_t utf8_next(const char *s, size_t n, uint32_t *cp)
 	return len;
 }
 
+/* Eight bytes at a time. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define TOPS EACH(0x80)
+
+static uint64_t load_eight(const char *s)
+{
+	uint64_t w;
+
+	memcpy(&w, s, sizeof w);
+	return w;
+}
+
+/* Not 0: at least one is less than `byte`, which is at most 0x80. */
+static uint64_t any_below(uint64_t w, unsigned byte)
+{
+	return (w - EACH(byte)) & ~w & TOPS;
+}
+
+size_t text_plain_span(const char *s, size_t n)
+{
+	size_t i = 0;
+
+	for (; i + 8 <= n; i += 8) {
+		uint64_t w = load_eight(s + i);
+
+		if ((w & TOPS) | any_below(w, ' ') | any_below(w ^ EACH('"'), 1) |
+			any_below(w ^ EACH('\\'), 1) | any_below(w ^ EACH(0x7F), 1))
+			break;
+	}
+	while (i < n && s[i] >= ' ' && s[i] < 0x7F && s[i] != '"' && s[i] != '\\')
+		i++;
+	return i;
+}
+
 bool utf8_valid(const char *s, size_t n)
 {
 	uint32_t cp;
 
 	for (size_t i = 0, used; i < n; i += used) {
+		used = 8;
+		if (i + 8 <= n && !(load_eight(s + i) & TOPS))
+			continue;
 		used = utf8_next(s + i, n - i, &cp);
 		if (cp == TEXT_BAD && used == 1)
 			return false;

@@ -24,6 +24,8 @@ void text_init(void);
  * that is not valid UTF-8 (overlong forms and surrogates included). */
 size_t utf8_next(const char *s, size_t n, uint32_t *cp);
 bool utf8_valid(const char *s, size_t n);
+/* How many bytes from here on JSON takes as they are and a terminal shows: nearly all of most texts. */
+size_t text_plain_span(const char *s, size_t n);
 size_t utf8_put(uint32_t cp, char out[4]);  /* returns bytes written */
 size_t utf8_whole(const char *s, size_t n); /* n, less the beginning of a character at the end */
 

@@ -187,6 +187,33 @@ static void expect_quoted(const char *name, const char *want)
 }
 
 /* As git does with core.quotePath=false, and also what may not be shown. */
+/* Each byte at each place of a word and beside it, against one byte after the other. */
+static void test_spans(void **state)
+{
+	char text[26];
+
+	(void)state;
+	for (size_t at = 0; at < sizeof text; at++) {
+		for (int b = 0; b < 256; b++) {
+			bool plain = b >= ' ' && b < 0x7F && b != '"' && b != '\\';
+
+			memset(text, at % 2 ? '~' : ' ', sizeof text);
+			text[at] = (char)b;
+			assert_int_equal(
+				text_plain_span(text, sizeof text), plain ? sizeof text : at);
+			assert_int_equal(text_plain_span(text, at), at);
+			assert_int_equal(utf8_valid(text, sizeof text), b < 0x80);
+			assert_true(utf8_valid(text, at));
+		}
+		if (at + 1 < sizeof text) {
+			memcpy(text + at, "\xc3\xa9", 2);
+			assert_true(utf8_valid(text, sizeof text));
+			assert_false(utf8_valid(text, at + 1));
+			assert_int_equal(text_plain_span(text, sizeof text), at);
+		}
+	}
+}
+
 static void test_quoted_names(void **state)
 {
 	(void)state;
@@ -320,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_arena),
 		cmocka_unit_test(test_natural),
 		cmocka_unit_test(test_whole_characters),
+		cmocka_unit_test(test_spans),
 		cmocka_unit_test(test_quoted_names),
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_format),
