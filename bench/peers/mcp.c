@@ -56,17 +56,37 @@ int mcp_peer_line(struct mcp_peer *p, struct str *line, struct err *e)
 	}
 }
 
+/* The quote that ends the string which begins at `at`. */
+static const char *end_of_string(const char *at)
+{
+	const char *end = at + 1;
+
+	while ((end = strchr(end, '"'))) {
+		const char *back = end;
+
+		while (back[-1] == '\\')
+			back--;
+		if ((end - back) % 2 == 0)
+			return end;
+		end++;
+	}
+	return NULL;
+}
+
+/* From string to string, not through them: what a client takes for that is not the server's time. */
 const char *mcp_peer_member(const char *line, const char *name)
 {
-	AUTO_FREE char *key = xasprintf("\"%s\"", name);
-	const char *at = line;
+	size_t len = strlen(name);
 
-	/* Within a text its quotes have backslashes. */
-	while ((at = strstr(at, key))) {
-		at += strlen(key);
-		at += strspn(at, " ");
-		if (*at == ':')
-			return at + 1 + strspn(at + 1, " ");
+	for (const char *at = strchr(line, '"'), *end; at; at = strchr(end + 1, '"')) {
+		end = end_of_string(at);
+		if (!end)
+			return NULL;
+		if ((size_t)(end - at) == len + 1 && !memcmp(at + 1, name, len) &&
+			end[1 + strspn(end + 1, " ")] == ':') {
+			end += 1 + strspn(end + 1, " ") + 1;
+			return end + strspn(end, " ");
+		}
 	}
 	return NULL;
 }
