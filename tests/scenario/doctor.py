@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """doctor.py - `berth doctor` says what works here, and what to do about what does not."""
+import json
 import os
+import tempfile
 
 from scenario import Fake, berth, case, main, neutral
 
@@ -45,6 +47,62 @@ def doctor_tells_whether_clients_can_start_the_server():
         mcp = next(c for c in result.json()["checks"] if c["name"] == "mcp")
         assert mcp["state"] == state and found in mcp["found"], (path, mcp)
         assert bool(mcp["remedy"]) == (state == "note"), mcp
+
+
+def asked(where, *words, path=None):
+    """What doctor finds of the server, asked in that directory."""
+    here = os.path.dirname(os.environ["BERTH"])
+    result = berth("-H", "unix:///nonexistent/e.sock", *words, "doctor", "--json", cwd=where, env={"PATH": path or f"{here}:{os.environ['PATH']}"})
+    return next(c for c in result.json()["checks"] if c["name"] == "mcp")
+
+
+@case
+def doctor_starts_the_server_as_clients_are_configured_to():
+    with tempfile.TemporaryDirectory(dir=os.environ["TMPDIR"]) as top:
+        os.mkdir(f"{top}/ws")
+        with open(f"{top}/team.yaml", "w", encoding="utf-8") as f:
+            f.write("agents:\n  one: {image: 'box:1', workspace: ./ws}\n  two: {image: 'box:1', workspace: ./none}\n")
+        spy = f"{top}/berth"
+        with open(spy, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\necho ran >>{top}/ran\n")
+        os.chmod(spy, 0o755)
+        good = ["-c", "team.yaml", "mcp", "--agent", "one"]
+        for file, document in ((".mcp.json", {"mcpServers": {"b": {"command": "berth", "args": good}}}),
+                               (".cursor/mcp.json", {"mcpServers": {"b": {"command": os.environ["BERTH"], "args": good}}}),
+                               (".gemini/settings.json", {"theme": 1, "mcpServers": {"b": {"command": "berth", "args": ["mcp", "--operator"]}}}),
+                               (".vscode/mcp.json", {"servers": {"b": {"type": "stdio", "command": "berth", "args": good}}}),
+                               ("opencode.json", {"mcp": {"b": {"type": "local", "command": ["berth", *good]}}})):
+            os.makedirs(os.path.dirname(f"{top}/{file}"), exist_ok=True)
+            with open(f"{top}/{file}", "w", encoding="utf-8") as f:
+                json.dump(document, f)
+            mcp = asked(top)
+            assert mcp["state"] == "ok" and mcp["remedy"] is None, mcp
+            assert file in mcp["found"] and "the server answers" in mcp["found"], mcp
+            os.unlink(f"{top}/{file}")
+        assert "the server answers" in asked(top, "-c", "team.yaml")["found"]
+        # Entries after which the client has no server, with the word that says why.
+        for command, args, why in (("berth", ["-c", "none.yaml", *good[2:]], "none.yaml"), ("berth", good[:-1] + ["three"], "three"),
+                                   ("berth", good[:-1] + ["two"], "none"), ("berth", good + ["--tools", "x"], "--tools"),
+                                   (f"{top}/no/berth", good, "is not this berth"), (spy, good, "is not this berth")):
+            with open(f"{top}/.mcp.json", "w", encoding="utf-8") as f:
+                json.dump({"mcpServers": {"b": {"command": command, "args": args}}}, f)
+            mcp = asked(top)
+            assert mcp["state"] == "note" and mcp["remedy"] and ".mcp.json" in mcp["found"] and why in mcp["found"], (command, args, mcp)
+        with open(f"{top}/.mcp.json", "w", encoding="utf-8") as f:
+            json.dump({"mcpServers": {"b": {"command": "berth", "args": good}}}, f)
+        assert "not in PATH" in asked(top, path="/nonexistent")["found"]
+        # What comes with a repository starts nothing else: neither another program nor another command.
+        for command, args in (("sh", ["-c", f"touch {top}/ran"]), (spy, ["x"]), ("berth", ["-c", "team.yaml", "down"]), ("berth", good + ["mcp"]),
+                              ("berth", ["files", "write", f"{top}/ran", "--agent", "mcp"]), ("berth", ["mcp", "--agent"]), (["berth"], good)):
+            with open(f"{top}/.mcp.json", "w", encoding="utf-8") as f:
+                json.dump({"mcpServers": {"b": {"command": command, "args": args}, "c": 1}}, f)
+            mcp = asked(top)
+            assert (command == ["berth"]) == ("the server answers" in mcp["found"]), (command, args, mcp)
+            assert ("clients can start" in mcp["found"]) == (command != ["berth"]), (command, args, mcp)
+        with open(f"{top}/.mcp.json", "w", encoding="utf-8") as f:
+            f.write("{")
+        assert "clients can start" in asked(top)["found"]
+        assert not os.path.exists(f"{top}/ran")
 
 
 main()

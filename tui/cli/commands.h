@@ -573,9 +573,13 @@ static const struct cli_command commands[] = {
 			"running.  Changes in its own file system and its removed anonymous volumes are "
 			"lost.  Agents are recreated by `berth up`.",
 		.options = json_options, .schema = "berth.undo/1"},
-	{"doctor", "", 0, 0, CORE(cli_doctor), .needs = NEEDS_ENGINE | ANY_STATE | PRINTS_USE,
+	{"doctor", "", 0, 0, CORE(cli_doctor),
+		.needs = NEEDS_ENGINE | ANY_STATE | PRINTS_USE | TAKES_TEAM,
 		.help = "check the system and show how to fix problems",
-		.about = "Exits with 1 if a requirement of berth is missing.",
+		.about =
+			"Exits with 1 if a requirement of berth is missing.  It also starts the MCP server as "
+			"the configuration of clients in this directory has it, or with -c FILE for that file's "
+			"first agent, and waits for its first answer.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
 	{"check", "", 0, 0, CORE(cli_check), .needs = TAKES_TEAM | IS_PLUGIN,
 		.help = "print one line and exit as a monitoring plug-in does",

@@ -34,6 +34,14 @@ struct question {
 extern const struct question doctor_engine[], doctor_machine[],
 	doctor_person[]; /* NULL name ends */
 
+#define DOCTOR_IN_PATH "Put it there, or write its whole path into the client's configuration."
+
+/* doctor_mcp.c: start the MCP server `own` as the clients here, or with `team` that file's, have it.  1: it answers, and
+ * `found` says whose; 0: nothing is configured; -1: *e is what is wrong, *remedy what to do.  `theirs`: the `berth` that
+ * clients find; NULL: none. */
+int doctor_try_mcp(const char *team, const char *theirs, const char *own, char *found, size_t cap,
+	const char **remedy, struct err *e);
+
 /* Fill in an answer; `remedy` NULL when it is fine.  Text from outside is neutralised when shown.
  */
 void answer(struct answer *a, enum verdict v, const char *remedy, const char *found, ...)

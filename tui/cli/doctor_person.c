@@ -197,21 +197,30 @@ static void check_own_settings(const struct patient *p, struct answer *a)
 	settings_release(&s);
 }
 
-/* What the clients of agents start is `berth`, as configs/examples say it. */
 static void ask_mcp(const struct patient *p, struct answer *a)
 {
-	char where[PATH_MAX];
+	char own[PATH_MAX], where[PATH_MAX], found[sizeof a->found];
+	bool here = in_path("berth", where, sizeof where);
+	const char *remedy;
+	struct err e = ERR_INIT;
+	int rc;
 
-	(void)p;
-	if (runtime_program("berth-mcp", where, NULL) < 0)
+	if (runtime_program("berth-mcp", own, NULL) < 0 ||
+		runtime_program("berth", own, NULL) < 0) {
 		answer(a, MISSING, "Install berth again.", "berth-mcp is not there");
-	else if (in_path("berth", where, sizeof where))
+		return;
+	}
+	rc = doctor_try_mcp(cli_value(p->cli, "team"), here ? where : NULL, own, found,
+		sizeof found, &remedy, &e);
+	if (rc < 0)
+		answer(a, NOTED, remedy, "%s", e.msg);
+	else if (rc > 0)
+		answer(a, FINE, NULL, "%s", found);
+	else if (here)
 		answer(a, FINE, NULL, "clients can start %.200s: berth -c FILE mcp --agent ID",
 			where);
 	else
-		answer(a, NOTED,
-			"Put it there, or write its whole path into the client's configuration.",
-			"`berth`, which clients start, is not in PATH");
+		answer(a, NOTED, DOCTOR_IN_PATH, "`berth`, which clients start, is not in PATH");
 }
 
 const struct question doctor_person[] = {
