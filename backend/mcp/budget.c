@@ -11,6 +11,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/text.h>
 
 #include "mcp/tools_files.h"
 
@@ -215,8 +216,14 @@ static size_t quoted_bytes(const char *s, size_t n)
 	size_t sum = 2;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned char b = (unsigned char)s[i];
+		size_t plain = text_plain_span(s + i, n - i);
+		unsigned char b;
 
+		sum += plain;
+		i += plain;
+		if (i == n)
+			break;
+		b = (unsigned char)s[i];
 		sum += b >= 0x80 || b == '"' || b == '\\' || b == '\n' || b == '\t' ? 2
 			: b < ' ' || b == 0x7F                                      ? 6
 										    : 1;

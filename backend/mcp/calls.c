@@ -156,6 +156,14 @@ static int run_recorded_tool(struct call *c, struct err *e)
 	return rc ? err_copy(e, &why) : 0;
 }
 
+/* Room for all of it at once: what grows bit by bit is copied again and again. */
+static void quote_content(struct str *quoted, const char *text, size_t n, struct jsonw *j)
+{
+	str_reserve(quoted, n + n / 16 + 64);
+	jsonw_quote(quoted, text, n);
+	str_reserve(&j->out, 2 * quoted->len + 512);
+}
+
 static void put_content(struct call *c, struct jsonw *j, const struct err *err)
 {
 	AUTO_STR struct str quoted = STR_INIT;
@@ -167,9 +175,9 @@ static void put_content(struct call *c, struct jsonw *j, const struct err *err)
 	if (err)
 		jsonw_quote(&quoted, why, strlen(why));
 	else if (c->tool->json)
-		jsonw_quote(&quoted, c->out.out.s, c->out.out.len);
+		quote_content(&quoted, c->out.out.s, c->out.out.len, j);
 	else
-		jsonw_quote(&quoted, c->text.s, c->text.len);
+		quote_content(&quoted, c->text.s, c->text.len, j);
 	jsonw_array(j, "content");
 	if (!c->extra.len || err) {
 		jsonw_object(j, NULL);
@@ -447,10 +455,12 @@ void calls_add(struct server *s, struct call *c)
 		q->last = &c->next;
 		q->waiting++;
 		s->held += c->bytes;
-		pthread_cond_signal(&q->work);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (refused) {
+	/* Without the lock, or whoever wakes waits for that. */
+	if (!refused) {
+		pthread_cond_signal(&q->work);
+	} else {
 		message_fail(s, c->id, -32603, "No thread can be started for this call.");
 		call_release(c);
 	}

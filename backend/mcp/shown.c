@@ -47,9 +47,13 @@ static void show_masked(struct str *out, const char *text, size_t n)
 			str_add(out, text + at++, 1);
 			continue;
 		}
-		snprintf(
-			name, sizeof name, "%.*s", (int)(end - at < 79 ? end - at : 79), text + at);
-		value = text_looks_secret(name) ? find_value_behind(text, n, end) : 0;
+		/* First what is quickly looked at: most words are followed by none. */
+		value = find_value_behind(text, n, end);
+		if (value) {
+			snprintf(name, sizeof name, "%.*s", (int)(end - at < 79 ? end - at : 79),
+				text + at);
+			value = text_looks_secret(name) ? value : 0;
+		}
 		str_add(out, text + at, (value ? value : end) - at);
 		at = value ? value : end;
 		if (!value)

@@ -375,7 +375,7 @@ static void place_asked(struct call *c, const char *path, struct asked *a)
 
 int tool_read_many(struct call *c, struct err *e)
 {
-	size_t n, groups = 0;
+	size_t n, groups = 0, bytes = 0;
 	const char *const *paths = call_texts(c, "paths", &n);
 	struct files_reading **got;
 	struct asked *a;
@@ -383,10 +383,14 @@ int tool_read_many(struct call *c, struct err *e)
 
 	a = xcalloc(n, sizeof *a);
 	got = xcalloc(n + 1, sizeof(struct files_reading *));
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		place_asked(c, paths[i], &a[i]);
+		bytes += strlen(paths[i]) + 8;
+	}
 	while ((rc = read_group(c, a, n, &got[groups], e)) > 0)
-		groups++;
+		bytes += got[groups++]->bytes;
+	/* Room for all of it at once: what grows bit by bit is copied again and again. */
+	str_reserve(&c->text, bytes);
 	for (size_t i = 0; !rc && i < n; i++)
 		put_asked(c, paths[i], &a[i], i == 0);
 	for (size_t i = 0; i <= groups && i <= n; i++)
