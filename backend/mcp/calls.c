@@ -26,7 +26,6 @@
 #define TICK_MS 200
 #define TASK_AFTER_NS \
 	1000000000ll /* a call that takes longer becomes a task, where the client knows them */
-#define REST_S 2
 #define STAND_BACK \
 	5 /* added to the niceness of long calls and of the file workers that they start */
 #define LONG_MOST (MCP_CALLS_MAX / 2)
@@ -369,6 +368,50 @@ static void wait_for_call(struct worker *w)
 	q->idle--;
 }
 
+void calls_rest_locked(struct worker *w, bool rests)
+{
+	if (rests)
+		rest_worker(w);
+	else
+		w->server->resting--;
+}
+
+void calls_rest(struct worker *w, bool rests)
+{
+	pthread_mutex_lock(&w->server->lock);
+	calls_rest_locked(w, rests);
+	pthread_mutex_unlock(&w->server->lock);
+}
+
+/* Under the lock. */
+static void begin_call(struct worker *w, struct call *c)
+{
+	w->server->busy++;
+	c->worker = w;
+	w->call = c;
+}
+
+static void end_call(struct server *s, size_t bytes)
+{
+	pthread_mutex_lock(&s->lock);
+	s->busy--;
+	s->ended++;
+	s->held -= bytes;
+	pthread_cond_broadcast(&s->less);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void calls_run_here(struct worker *w, struct call *c)
+{
+	size_t bytes = c->bytes;
+
+	pthread_mutex_lock(&w->server->lock);
+	begin_call(w, c);
+	pthread_mutex_unlock(&w->server->lock);
+	run_call(c);
+	end_call(w->server, bytes);
+}
+
 static struct call *take_call(struct worker *w)
 {
 	struct server *s = w->server;
@@ -383,9 +426,7 @@ static struct call *take_call(struct worker *w)
 		if (!q->first)
 			q->last = &q->first;
 		q->waiting--;
-		s->busy++;
-		c->worker = w;
-		w->call = c;
+		begin_call(w, c);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return c;
@@ -404,30 +445,39 @@ static void *serve_calls(void *ctx)
 		size_t bytes = c->bytes;
 
 		run_call(c);
-		pthread_mutex_lock(&s->lock);
-		s->busy--;
-		s->ended++;
-		s->held -= bytes;
-		pthread_cond_broadcast(&s->less);
-		pthread_mutex_unlock(&s->lock);
+		end_call(s, bytes);
 	}
 	return NULL;
 }
 
-/* Under the lock.  Where there can be no more threads the others do it, and without any nobody: */
-static void start_call_thread(struct server *s, struct call_queue *q)
+struct worker *calls_start_thread(
+	struct server *s, struct call_queue *q, void *(*run)(void *worker))
 {
 	struct worker *w = xcalloc(1, sizeof *w);
 
 	w->server = s;
 	w->queue = q;
 	w->by = (struct recorder){.program = "mcp", .policy = s->o->policy, .audit = s->audit};
-	if (pthread_create(&s->thread[s->nworkers], NULL, serve_calls, w)) {
+	if (pthread_create(&s->thread[s->nworkers], NULL, run, w)) {
 		free(w);
-		return;
+		return NULL;
 	}
 	s->worker[s->nworkers++] = w;
-	q->workers++;
+	return w;
+}
+
+/* Under the lock.  Where there can be no more threads the others do it, and without any nobody: */
+static void start_call_thread(struct server *s, struct call_queue *q)
+{
+	q->workers += calls_start_thread(s, q, serve_calls) != NULL;
+}
+
+/* Under the lock: what only looks at files is left to the thread that read the message, if that may and nothing waits. */
+static bool is_left_to_reader(const struct server *s, const struct call *c)
+{
+	return s->may_run && !s->here && s->reading.watched && c->tool->group == MCP_FILES &&
+		(c->tool->hints & (HINT_READS | HINT_LONG)) == HINT_READS && !c->token &&
+		!c->knows_tasks && !s->queue[0].waiting;
 }
 
 /* Under the lock. */
@@ -440,17 +490,22 @@ void calls_add(struct server *s, struct call *c)
 {
 	struct call_queue *q = &s->queue[c->tool->hints & HINT_LONG ? 1 : 0];
 	size_t most = q == &s->queue[1] ? LONG_MOST : MCP_CALLS_MAX - LONG_MOST;
-	bool refused;
+	bool refused, here;
 
 	pthread_mutex_lock(&s->lock);
 	while ((calls_waiting(s) >= MCP_WAITING_MAX ||
 		       (s->held && s->held + c->bytes > budget_total(s) / 8)) &&
 		!s->left(s))
 		budget_wait(s);
-	if (q->waiting >= q->idle && q->workers < most)
+	here = is_left_to_reader(s, c);
+	if (here) {
+		s->here = c;
+		s->held += c->bytes;
+	}
+	if (!here && q->waiting >= q->idle && q->workers < most)
 		start_call_thread(s, q);
-	refused = !q->workers;
-	if (!refused) {
+	refused = !here && !q->workers;
+	if (!here && !refused) {
 		*q->last = c;
 		q->last = &c->next;
 		q->waiting++;
@@ -458,9 +513,9 @@ void calls_add(struct server *s, struct call *c)
 	}
 	pthread_mutex_unlock(&s->lock);
 	/* Without the lock, or whoever wakes waits for that. */
-	if (!refused) {
+	if (!here && !refused)
 		pthread_cond_signal(&q->work);
-	} else {
+	if (refused) {
 		message_fail(s, c->id, -32603, "No thread can be started for this call.");
 		call_release(c);
 	}

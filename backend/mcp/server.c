@@ -1,4 +1,4 @@
-/* server.c - reads the client's messages and shuts down in order. */
+/* server.c - starts the server and shuts it down in order. */
 #include "mcp/server.h"
 
 #include <errno.h>
@@ -17,61 +17,12 @@
 #include "audit/audit.h"
 #include "job/board.h"
 
-#define CHUNK 65536
 #define HEAPS 4
 /* Without a call that ends, once the client has closed its end: then the rest is cancelled.  A client that is slow to read
  * what it asked for has longer. */
 #define LAST_MS 1000
 #define LAST_READ_MS 10000
 #define END_S 15 /* for what was cancelled then and is stuck in the kernel */
-
-/* -- lines ----------------------------------------------------------------------------------------- */
-
-static void take_message_line(void *ctx, const char *text, size_t n)
-{
-	struct server *s = ctx;
-
-	if (text)
-		session_message(s, text, n);
-	else
-		message_fail(s, NULL, -32600, "A message is longer than 64 MiB.");
-}
-
-/* false: the client has closed its end, has gone away, or somebody wants an end. */
-static bool wait_for_bytes(const struct server *s)
-{
-	struct pollfd p[3] = {{s->o->in, POLLIN, 0}, {s->o->out, 0, 0}, {s->o->stop, POLLIN, 0}};
-
-	while (poll(p, 3, -1) < 0)
-		if (errno != EINTR)
-			return false;
-	return !s->gone && !(p[1].revents & (POLLERR | POLLNVAL)) && !p[2].revents &&
-		!(p[0].revents & POLLNVAL);
-}
-
-/* true: by the end of what there was to read. */
-static bool read_messages(struct server *s)
-{
-	struct client_lines l = {
-		.most = MCP_LINE_MAX, .take = take_message_line, .ctx = s, .held = STR_INIT};
-	char *buf = xmalloc(CHUNK);
-	bool ended = false;
-
-	while (!ended && wait_for_bytes(s)) {
-		ssize_t n = read(s->o->in, buf, CHUNK);
-
-		if (n > 0)
-			client_lines_split(&l, buf, (size_t)n);
-		ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
-	}
-	if (ended)
-		client_lines_end(&l);
-	client_lines_release(&l);
-	free(buf);
-	return ended;
-}
-
-/* -- the end --------------------------------------------------------------------------------------- */
 
 static bool client_left(const struct server *s)
 {
@@ -126,6 +77,7 @@ static void release_server(struct server *s)
 	files_close(s->opener);
 	for (size_t i = 0; i < COUNT(s->queue); i++)
 		pthread_cond_destroy(&s->queue[i].work);
+	pthread_cond_destroy(&s->reading.change);
 	pthread_cond_destroy(&s->less);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->out_lock);
@@ -154,6 +106,7 @@ int server_begin(struct server *s, const struct mcp_options *o, struct err *e)
 	pthread_mutex_init(&s->out_lock, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->less, NULL);
+	pthread_cond_init(&s->reading.change, NULL);
 	s->opener = files_open(&fo);
 	s->audit = audit_open(&ao, e);
 	if (!s->audit || (o->agent && reach_open(&s->reach, o->agent, o->policy, s->opener, e))) {
@@ -190,7 +143,7 @@ int mcp_serve(const struct mcp_options *o, struct err *e)
 
 	if (server_begin(&s, o, e))
 		return -1;
-	finish_calls(&s, read_messages(&s));
+	finish_calls(&s, reading_run(&s));
 	server_end(&s);
 	return 0;
 }

@@ -1,9 +1,8 @@
 /*
  * server.h - the state of the server: calls in progress and the output.
  *
- * Files, each of which calls only those behind it: server.c reads lines (client_lines.c) and ends in order, session.c is the protocol,
- * calls.c the threads, budget.c
- * their memory, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
+ * Files, each of which calls only those behind it: server.c ends in order, reading.c reads lines (client_lines.c), session.c is
+ * the protocol, calls.c the threads, budget.c their memory, tasks.c, listen.c and resources.c what there is beside tools, tools.c the table of tools,
  * tools_*.c and commands.c the tools, verbs.c command lines of berth; tool_call.c what they may use, arguments.c what
  * they were given, messages.c what is said, areas.c and reads.c know nobody.
  */
@@ -21,6 +20,8 @@ struct listeners;
 
 #define RESOURCE_URI_MAX 128
 #define LEAVE_MS 500
+#define REST_S 2  /* without work: then a thread gives back what it holds */
+#define READERS 2 /* threads; reading.c */
 
 struct server {
 	const struct mcp_options *o;
@@ -50,9 +51,20 @@ struct server {
 	} queue[2]; /* those that are waited for; those that take their time */
 	size_t busy, resting, nworkers, ended;
 	size_t held; /* bytes of the messages that wait or are worked on */
-	struct worker *worker[MCP_CALLS_MAX];
-	pthread_t thread[MCP_CALLS_MAX];
+	struct worker *worker[MCP_CALLS_MAX + READERS];
+	pthread_t thread[MCP_CALLS_MAX + READERS];
 	bool ending;
+	struct reading {
+		struct worker *reader; /* whose turn it is; NULL: nobody watches */
+		_Atomic bool watched;  /* the other one has nothing else to do */
+		bool sleeps;           /* it, until it is woken */
+		int64_t here_ns,
+			last_ns; /* since when the reader runs a call, 0: it does not; when it last did */
+		bool over, whole; /* nothing more is read; by the end of what there was */
+		pthread_cond_t change;
+	} reading;
+	bool may_run;      /* the reader's own: the call of this message */
+	struct call *here; /* likewise: that call */
 
 	pthread_t ticker; /* tells progress, and repeats cancellations */
 	bool ticks;
@@ -67,6 +79,9 @@ struct server {
 /* server.c: all of mcp_serve but the messages; server_end waits for the calls. */
 int server_begin(struct server *s, const struct mcp_options *o, struct err *e);
 void server_end(struct server *s);
+
+/* reading.c: until no more is to be read.  true: by the end of what there was. */
+bool reading_run(struct server *s);
 
 /* client_lines.c: the messages of a client, one a line, however its bytes arrive.  Lines of blanks are none. */
 struct client_lines {
@@ -136,7 +151,14 @@ void calls_watch(struct server *s); /* somebody waits for progress, or for an en
 void calls_add(struct server *s,
 	struct call *c); /* takes it; waits while too many wait, or too large ones */
 bool calls_known(struct server *s, const char *id);
-void calls_cancel(struct server *s, const char *id); /* NULL: all */
+/* Under s->lock: a thread of its own for a new worker of that queue; NULL: there can be none. */
+struct worker *calls_start_thread(
+	struct server *s, struct call_queue *q, void *(*run)(void *worker));
+void calls_run_here(struct worker *w, struct call *c); /* that calls_add has left to the reader */
+/* Nothing came for a while; it has come. */
+void calls_rest(struct worker *w, bool rests);
+void calls_rest_locked(struct worker *w, bool rests); /* under s->lock */
+void calls_cancel(struct server *s, const char *id);  /* NULL: all */
 /* Nothing runs or waits; looks for a tenth of a second.  *ended: how many calls have. */
 bool calls_idle(struct server *s, size_t *ended);
 void calls_end(struct server *s); /* joins the threads */

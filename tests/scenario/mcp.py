@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """mcp.py - `berth mcp` without an engine: the protocol in both eras, the file tools, and what is refused."""
 import base64
+import fcntl
 import hashlib
 import json
 import os
@@ -550,6 +551,38 @@ def _():
                 assert time.monotonic() < until, memory()
                 time.sleep(0.1)
             assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
+
+
+@case("a read that comes alone is answered by the thread that read the request")
+def _():
+    put("small", "text\n")
+    seen = set()
+    # Those that read, the one of the log, and the one that waits for them: none for calls.  As soon as the second reader is there.
+    for _ in range(20):
+        with Client("team.yaml") as c:
+            for _ in range(20):
+                assert c.call("read_text_file", path="small") == "text\n"
+            seen.add(len(os.listdir(f"/proc/{c.server.pid}/task")))
+            if 4 in seen:
+                break
+    assert 4 in seen, seen
+
+
+@case("what keeps a read waiting keeps no other message waiting")
+def _():
+    with Client("team.yaml") as c:
+        c.call("read_text_file", path="a.txt")
+        with open("state/berth/audit/head", "r+b") as head:
+            # Nothing can be recorded until this is given back, so nothing is read.
+            fcntl.lockf(head, fcntl.LOCK_EX)
+            numbers = []
+            for _ in range(4):
+                numbers.append(c.begin("tools/call", name="read_text_file", arguments={"path": "a.txt"}))
+                assert c.ask("ping")["result"] == {}
+            assert not set(numbers) & set(c.answers)
+        for n in numbers:
+            assert c.wait(n)["result"]["content"][0]["text"] == "hello\nworld\n"
+        assert c.call("read_text_file", path="a.txt") == "hello\nworld\n"
 
 
 @case("what was asked before the end is answered")
