@@ -1,4 +1,4 @@
-"""mcp_client.py - a client of `berth mcp` for tests: every line is looked at, every answer against its schema.
+"""mcp_client.py - a client of `berth mcp` for tests: every line is held against the protocol's schema, every answer against its tool's.
 
 Run with TMPDIR and BERTH set.  case(NAME) decorates a test, main() runs them all.
 """
@@ -10,6 +10,7 @@ import threading
 import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mcp_messages  # noqa: E402
 import schema  # noqa: E402
 
 BERTH = os.environ["BERTH"]
@@ -47,6 +48,7 @@ class Client:
 
     def __init__(self, team, *words, era="old", agent=None, begin=True):
         self.era, self.last, self.answers, self.notes, self.lines = era, 0, {}, [], []
+        self.asked, self.problems = {}, []  # by id: method, and whether it stands for itself; what does not fit the protocol
         self.news, self.ended = threading.Condition(), False
         argv = [BERTH, *(["-c", team] if team else []), "mcp", *(["--agent", agent] if agent else []), *words]
         self.server = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -69,17 +71,18 @@ class Client:
             self.server.stdin.close()
             assert self.server.wait(PATIENCE) == 0, self.server.stderr.read()
         self.reader.join(PATIENCE)
+        assert not self.problems, self.problems[:3]
 
     def read(self):
         for line in self.server.stdout:
             message = json.loads(line)
-            assert message["jsonrpc"] == "2.0", line
+            bad = mcp_messages.check(message, *self.asked.get(message.get("id"), (None, None)))
             with self.news:
                 self.lines.append(line)
+                self.problems += [(x, line[:1000]) for x in bad]
                 if "method" in message:
                     self.notes.append(message)
                 else:
-                    assert ("result" in message) != ("error" in message), line
                     assert message["id"] not in self.answers, line
                     self.answers[message["id"]] = message
                 self.news.notify_all()
@@ -92,6 +95,10 @@ class Client:
         self.server.stdin.flush()
 
     def say(self, message):
+        if isinstance(message, dict) and isinstance(message.get("id"), (int, str)):
+            params = message.get("params")
+            meta = params.get("_meta") if isinstance(params, dict) else None
+            self.asked[message["id"]] = message.get("method"), mcp_messages.META + "protocolVersion" in (meta or {})
         self.say_bytes(json.dumps(message).encode() + b"\n")
 
     def meta(self, more=None):
@@ -110,6 +117,7 @@ class Client:
         with self.news:
             assert self.news.wait_for(lambda: number in self.answers or self.ended, PATIENCE), (number, "no answer")
             assert number in self.answers, (number, "the server has ended", self.server.stderr.read())
+            assert not self.problems, self.problems[:3]
             return self.answers.pop(number)
 
     def ask(self, method, _meta=None, **params):

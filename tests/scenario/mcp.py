@@ -11,6 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import mcp_messages  # noqa: E402
 from mcp_client import BERTH, PATIENCE, Client, case, main  # noqa: E402
 from person import Person  # noqa: E402
 
@@ -66,6 +67,56 @@ def error_of(c, line):
         got = json.loads(c.lines[-1])
         c.answers.pop(got["id"], None)
     return got["id"], got["error"]["code"]
+
+
+@case("what does not fit the protocol's schema is found")
+def _():
+    info, block = {"name": "berth", "version": "1"}, {"type": "text", "text": ""}
+    task = {"taskId": "1", "status": "working", "createdAt": "2026-01-02T03:04:05Z", "lastUpdatedAt": "2026-01-02T03:04:05Z", "ttlMs": 1}
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tool = {"name": "a", "description": "b", "inputSchema": schema, "outputSchema": {"type": "object"},
+            "annotations": {"readOnlyHint": True, "openWorldHint": False}}
+    # Each with what fits, and what is put over it that does not; DROP takes a member away.
+    DROP = object()
+    results = (
+        ("initialize", False, {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info},
+         ({"serverInfo": DROP}, {"capabilities": {"tool": {}}}, {"protocolVersion": "2026-07-28"}, {"instructions": 1})),
+        ("ping", False, {}, ({"resultType": "complete"},)),
+        ("tools/list", False, {"tools": [tool]},
+         ({"tools": [tool | {"name": "a b"}]}, {"tools": [tool | {"inputschema": schema}]}, {"tools": [tool | {"outputSchema": {"type": "array"}}]},
+          {"tools": [tool | {"inputSchema": schema | {"required": ["way"]}}]}, {"tools": [tool | {"annotations": {"readonlyHint": True}}]},
+          {"tools": [tool | {"inputSchema": schema | {"properties": {"path": {"type": "text"}}}}]}, {"ttlMs": 1})),
+        ("tools/list", True, {"tools": [tool], "resultType": "complete", "ttlMs": 1, "cacheScope": "private"},
+         ({"ttlMs": DROP}, {"cacheScope": "ours"}, {"resultType": DROP})),
+        ("tools/call", False, {"content": [block], "structuredContent": {}},
+         ({"content": DROP}, {"content": block}, {"content": [block | {"type": "markdown"}]}, {"content": [{"type": "text"}]}, {"isError": "yes"},
+          {"content": [{"type": "image", "data": "=", "mimeType": "image/png"}]}, {"structuredContent": []}, {"resultType": "complete"})),
+        ("tools/call", True, {"content": [block], "resultType": "complete"}, ({"resultType": "done"}, {"resultType": DROP}, {"resultType": "task"})),
+        ("tools/call", True, task | {"resultType": "task"}, ({"status": "runs"}, {"createdAt": "now"}, {"ttlMs": "1"}, {"taskId": DROP})),
+        ("tasks/get", True, task | {"resultType": "complete"}, ({"status": "completed"}, {"result": {"content": [block], "resultType": "complete"}})),
+        ("resources/read", False, {"contents": [{"uri": "berth://a", "text": ""}]},
+         ({"contents": []}, {"contents": [{"uri": "a", "text": ""}]}, {"contents": [{"uri": "berth://a"}]}, {"contents": [{"uri": "berth://a", "blob": "-"}]})),
+        ("server/discover", True, {"supportedVersions": ["2026-07-28"], "capabilities": {}, "resultType": "complete", "ttlMs": 1, "cacheScope": "private"},
+         ({"supportedVersions": []}, {"_meta": {"serverInfo": info}}, {"capabilities": {"extensions": {"tasks": {}}}})),
+        ("server/discover", False, None, ({},)),
+        ("tools/list", None, None, ({"tools": {}},)),
+    )
+    for method, new, fits, others in results:
+        message = {"jsonrpc": "2.0", "id": 1, "result": fits}
+        assert fits is None or mcp_messages.check(message, method, new) == [], (method, mcp_messages.check(message, method, new))
+        for other in others:
+            bad = {k: v for k, v in ((fits or {}) | other).items() if v is not DROP}
+            assert mcp_messages.check(message | {"result": bad}, method, new), (method, bad)
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "a"}}
+    note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1, "progress": 0.5}}
+    assert mcp_messages.check(error, None, None) == mcp_messages.check(note, None, None) == []
+    for bad, new in ((error | {"id": 1.5}, None), (error | {"jsonrpc": "1.0"}, None), (error | {"result": {}}, None),
+                     (error | {"error": {"code": "1", "message": "a"}}, None), (error | {"error": {"code": -32601, "message": ""}}, None),
+                     (error | {"error": {"code": -32002, "message": "a", "data": {"uri": "a"}}}, True), (error | {"error": {"code": 1, "message": "a"}}, None),
+                     (error | {"error": {"code": -32022, "message": "a"}}, True), (error | {"error": {"code": -32021, "message": "a", "data": {}}}, True),
+                     (note | {"id": 1}, None), (note | {"method": "notifications/message"}, None), (note | {"params": {"progress": 1}}, None),
+                     (note | {"params": {"progressToken": 1, "progress": "1"}}, None), ([], None), ({"jsonrpc": "2.0", "id": 1}, None)):
+        assert mcp_messages.check(bad, None, new), bad
 
 
 @case("a session: initialize, ping, the list of tools")
