@@ -142,6 +142,8 @@ size_t snapshot_held(const struct snapshot *s)
 
 	for (size_t i = 0; i < s->nasks; i++)
 		n += s->asks[i].held > 0;
+	for (size_t i = 0; i < s->njobs; i++)
+		n += s->jobs[i].asks;
 	return n;
 }
 

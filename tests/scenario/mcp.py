@@ -931,6 +931,17 @@ def _():
                 p.confirm(title)
                 got = c.wait(n)["result"]
                 assert word in got["content"][0]["text"], got
+            # The same from the queue of all that waits, counted in the header; the row that was decided stays until the cursor moves.
+            p.type("@")
+            for keys, title, word in ((("C",), "Stop the job", "does not name it"), (("Down", "Y"), "Allow: hand files over to the task third", "inter_task/third/maker")):
+                p.see("0 wait ")
+                n = c.begin("tools/call", name="hand_over", arguments={"task": "third", "paths": ["files/a"]})
+                seen = p.see("1 waits")
+                assert "1 waiting" in seen.splitlines()[0] and "maker" in seen and "hand files over to the task third" in seen, seen
+                p.type(*keys)
+                p.confirm(title)
+                got = c.wait(n)["result"]
+                assert word in got["content"][0]["text"], got
         c.fails("hand_over", task="reader", paths=["../reader"])
         c.fails("hand_over", task="reader", paths=["--secrets", ".env"])
         with open(f"{tree}/tasks/maker/files/key", "w", encoding="utf-8") as out:

@@ -57,6 +57,7 @@ struct counts {
 	struct container_counts by;
 	int orphans, attention;
 	int jobs;
+	size_t held;     /* requests that wait for a person */
 	double fraction; /* of all of them; -1 unknown */
 };
 
@@ -65,7 +66,8 @@ static struct counts count_states(const struct snapshot *s)
 	struct counts n = {.fraction = snapshot_progress(s),
 		.by = snapshot_counts(s),
 		.orphans = s->orphans,
-		.attention = snapshot_attention(s)};
+		.attention = snapshot_attention(s),
+		.held = snapshot_held(s)};
 
 	for (size_t i = 0; i < s->njobs; i++)
 		n.jobs += !job_ended(s->jobs[i].state);
@@ -191,6 +193,11 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 			c->columns >= 110 ? "audit: unavailable" : "no audit");
 	if (a->frozen)
 		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER}, "frozen");
+	/* With the engine lost, too: who asks is a server of this machine. */
+	snprintf(buf, sizeof buf, c->columns >= 110 ? "%zu waiting" : "?%zu", n.held);
+	if (n.held)
+		put_right(&l, c->columns >= 110 ? 2 : 1,
+			(struct style){.role = ROLE_WARN, .under = ROLE_HEADER}, buf);
 	if (a->live->nhosts > 1) {
 		draw_hosts(&l, a->live);
 		draw_state_counts(&l, &n, c->columns);

@@ -82,7 +82,7 @@ void app_tell_asks(struct app *a, const struct snapshot *s)
 			n++;
 		}
 	if (n > a->asks && first)
-		app_say(a, ROLE_WARN, "%.40s asks: %.100s.  See Jobs (4); Y allows.", first->owner,
-			first->name);
+		app_say(a, ROLE_WARN, "%.40s asks: %.100s.  See Network (@); Y allows.",
+			first->owner, first->name);
 	a->asks = n;
 }

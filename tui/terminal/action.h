@@ -194,11 +194,12 @@ enum {
 	ACTION(BENCH_RUN, "bench-run", "R", IN_BENCH, ACTION_CHANGES, "run",                       \
 		"run what is marked, or the suite or case under the cursor")                       \
 	ACTION(SUITE, "suite", "o", IN_BENCH, 0, "own file", "add your own suite file")            \
-	ACTION(CANCEL_JOB, "cancel-job", "C", IN_JOBS | IN_CLEAN | IN_BENCH | IN_OUTPUT,           \
-		ACTION_CHANGES, "cancel", "cancel the job")                                        \
+	ACTION(CANCEL_JOB, "cancel-job", "C",                                                      \
+		IN_JOBS | IN_CLEAN | IN_BENCH | IN_OUTPUT | IN_NETWORK, ACTION_CHANGES, "cancel",  \
+		"cancel the job")                                                                  \
 	ACTION(CANCEL_ALL, "cancel-all", "A", IN_JOBS, ACTION_CHANGES, "cancel all",               \
 		"cancel every running job")                                                        \
-	ACTION(ALLOW, "allow", "Y", IN_JOBS, ACTION_CHANGES, "allow",                              \
+	ACTION(ALLOW, "allow", "Y", IN_JOBS | IN_NETWORK, ACTION_CHANGES, "allow",                 \
 		"allow the request; C refuses it")                                                 \
 	ACTION(DISMISS, "dismiss", "d", IN_JOBS, 0, "dismiss",                                     \
 		"dismiss the finished job, or all marked finished ones")                           \
@@ -281,7 +282,7 @@ enum {
 	ACTION(ATTENTION, "attention", ".", IN_ANY, ACTION_HIDDEN, "attention",                    \
 		"go to the next agent that needs a person")                                        \
 	ACTION(NETWORK, "network", "@", IN_ANY, ACTION_HIDDEN, "network",                          \
-		"requests and connections of agents without a network")                            \
+		"all that waits for a person; connections of agents without a network")            \
 	ACTION(CONTEXT, "context", "", IN_ANY, ACTION_HIDDEN, "context",                           \
 		"context [NAME]: the docker contexts; the console of another one")                 \
 	ACTION(IMAGES, "images", "F2", IN_ANY, ACTION_HIDDEN, "images",                            \

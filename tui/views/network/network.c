@@ -1,5 +1,6 @@
 /*
- * network.c - shows the requests of all agents to reach a target in one queue, and each agent's rules and connections.
+ * network.c - shows all that waits for a person in one queue: targets that agents ask to reach, and other approvals; and
+ * each agent's rules and connections.
  *
  * A wrong key opens a door, so a row takes none before it was seen for half a second, and rows that go leave their place
  * to nobody until the cursor moves.
@@ -102,7 +103,8 @@ static size_t keep_gone(struct network *s, struct network_row **list, size_t n)
 	for (size_t i = 0; i < s->nrows; i++)
 		if (!strcmp(s->row[i]->id, s->seen))
 			last = i + 1;
-	for (size_t i = 0; i < last && gone < GONE_MAX && s->row[i]->target; i++) {
+	for (size_t i = 0;
+		i < last && gone < GONE_MAX && (s->row[i]->target || s->row[i]->approval); i++) {
 		struct network_row *copy;
 
 		if (has_row_id(list, n, s->row[i]->id)) {
@@ -141,19 +143,37 @@ static void replace_rows(struct network *s, struct network_row **list, size_t n)
 	show_rows(s);
 }
 
+/* The oldest first; of the jobs that run the newest comes first. */
+static void put_requests(
+	struct network *s, struct network_row **list, size_t *n, const struct snapshot *snap)
+{
+	size_t i = 0, k = snap->njobs;
+
+	for (;;) {
+		struct network_row r = {.wall_ms = snap->at_wall_ms};
+
+		while (k > 0 && !snap->jobs[k - 1].asks)
+			k--;
+		if (i == snap->nasks && k == 0)
+			return;
+		if (k > 0 &&
+			(i == snap->nasks ||
+				snap->jobs[k - 1].started_wall_ms <= snap->asks[i].first_wall_ms))
+			network_row_of_approval(&r, &snap->jobs[--k], snap);
+		else
+			network_row_of_ask(&r, &snap->asks[i++]);
+		if (!r.gone)
+			put_row(s, list, n, &r);
+	}
+}
+
 static void rebuild_network(struct network *s, const struct snapshot *snap, bool keep)
 {
 	struct network_row **list =
-		xcalloc(snap->nasks + snap->nagents + GONE_MAX + 1, sizeof *list);
+		xcalloc(snap->nasks + snap->njobs + snap->nagents + GONE_MAX + 1, sizeof *list);
 	size_t n = 0;
 
-	for (size_t i = 0; i < snap->nasks; i++) {
-		struct network_row r = {.wall_ms = snap->at_wall_ms};
-
-		network_row_of_ask(&r, &snap->asks[i]);
-		if (!r.gone)
-			put_row(s, list, &n, &r);
-	}
+	put_requests(s, list, &n, snap);
 	if (keep)
 		n = keep_gone(s, list, n);
 	for (size_t i = 0; i < snap->nagents; i++) {
@@ -343,6 +363,20 @@ static void draw_question(struct network *s, struct pen *p, const struct network
 	}
 }
 
+static void draw_approval(struct pen *p, const struct network_row *r)
+{
+	char text[64], span[FORMAT_MAX];
+
+	pen_line(p, STYLE(STRONG), r->title);
+	pen_fact(p, "About", STYLE(TEXT), r->about);
+	snprintf(text, sizeof text, "%s ago, by process %d",
+		format_span(span,
+			(r->wall_ms > r->first_wall_ms ? r->wall_ms - r->first_wall_ms : 0) / 1000),
+		(int)r->job.pid);
+	pen_fact(p, "Asked", STYLE(TEXT), text);
+	pen_fact(p, "Keys", STYLE(TEXT), "Y allows it, once; C refuses it");
+}
+
 static void draw_shown_lines(
 	struct pen *p, const char *head, const struct shown_line *line, size_t n, const char *none)
 {
@@ -366,10 +400,16 @@ static void draw_network_page(struct view *v, struct canvas *c, struct area a)
 		return;
 	canvas_printf(c, a.x + 1, a.y, a.w - 2, STYLE(STRONG), " %s ", r->agent);
 	p.key_width = 10;
-	if (r->target) {
+	if (r->target)
 		draw_question(s, &p, r);
+	else if (r->approval)
+		draw_approval(&p, r);
+	if (r->target || r->approval)
 		pen_skip(&p, 1);
-	}
+	s->page.seen = a.h - 1;
+	s->page.length = p.y;
+	if (!*r->container || strcmp(s->about, r->container) != 0)
+		return;
 	top = p.y;
 	if (side)
 		p.w = a.w / 2 - 4;
@@ -385,7 +425,6 @@ static void draw_network_page(struct view *v, struct canvas *c, struct area a)
 	draw_shown_lines(&p, "TRAFFIC, newest first", s->visits, s->nvisits,
 		s->asked ? "\u2026" : "nothing yet");
 	s->page.length = p.y > end ? p.y : end;
-	s->page.seen = a.h - 1;
 }
 
 /* What is drawn now is what a key may mean in a while. */
@@ -441,7 +480,9 @@ static bool may_answer(struct view *v, const struct network_row *r)
 	const struct network *s = v->state;
 	int64_t now = clock_mono_ns();
 
-	if (!r || !r->target)
+	if (r && r->approval)
+		app_say(v->app, ROLE_DIM, "This is decided by Y, which allows it, and C.");
+	else if (!r || !r->target)
 		app_say(v->app, ROLE_DIM,
 			r ? "This row is an agent: go to what it asks for."
 			  : "Nothing is asked for.");
@@ -477,6 +518,38 @@ static void answer_here(struct view *v, int answer)
 				    file ? NULL : target, NULL},
 			    false}))
 		r->answer = answers[answer];
+}
+
+/* NULL: it is decided, or has ended. */
+static const struct job_info *find_asking(const struct snapshot *snap, const struct job_id *id)
+{
+	for (size_t i = 0; i < snap->njobs; i++) {
+		const struct job_info *j = &snap->jobs[i];
+
+		if (j->asks && j->id.pid == id->pid && j->id.started == id->started &&
+			j->id.serial == id->serial)
+			return j;
+	}
+	return NULL;
+}
+
+/* As in Jobs: by a dialog, which takes no key that was meant for another. */
+static void decide_here(struct view *v, bool allow)
+{
+	const struct network_row *r = network_here(v);
+	const struct job_info *j =
+		r && r->approval ? find_asking(app_snapshot(v->app), &r->job) : NULL;
+
+	if (j && allow)
+		app_confirm_allow(v->app, j);
+	else if (j)
+		app_confirm_cancel(v->app, &j, 1);
+	else if (r && r->approval)
+		app_say(v->app, ROLE_DIM, "It has already been decided.");
+	else
+		app_say(v->app, ROLE_DIM,
+			r && r->target ? "A, S and W allow this connection, X denies it."
+				       : "Nothing is asked for.");
 }
 
 /* One that failed leaves the row to be decided again. */
@@ -515,6 +588,8 @@ static bool network_act(struct view *v, enum action a)
 	case DO_ALLOW_SESSION: answer_here(v, 1); return true;
 	case DO_DENY_TARGET: answer_here(v, 2); return true;
 	case DO_ALLOW_FILE: answer_here(v, ANSWER_FILE); return true;
+	case DO_ALLOW:
+	case DO_CANCEL_JOB: decide_here(v, a == DO_ALLOW); return true;
 	case DO_ENTER: s->detail = !s->detail; return true;
 	case DO_BACK:
 		if (!s->detail || s->table.filter)
@@ -598,7 +673,7 @@ static bool network_copy(struct view *v, struct str *out)
 	if (!r)
 		return false;
 	egress_write_target(&r->to, target);
-	str_adds(out, r->target ? target : r->container);
+	str_adds(out, r->target ? target : r->approval ? r->title : r->container);
 	return true;
 }
 

@@ -15,12 +15,12 @@
 struct agent;
 struct agent_ask;
 
-/* A target that somebody asks for, or an agent with what it reaches.  All of it is a copy: what a key acts on is what
- * was drawn. */
+/* A target that somebody asks for, something else that waits for a person's word, or an agent with what it reaches.  All of
+ * it is a copy: what a key acts on is what was drawn. */
 struct network_row {
-	char id[NETWORK_ID_MAX]; /* "c/CONTAINER" or "t/CONTAINER/HOST:PORT" */
-	char agent[64], container[64];
-	bool target;
+	char id[NETWORK_ID_MAX]; /* "c/CONTAINER", "t/CONTAINER/HOST:PORT" or "j/PID.STARTED.SERIAL" */
+	char agent[64], container[64]; /* container "": asked by who is no agent */
+	bool target, approval;
 	bool gone; /* it was answered or is asked no longer; stays until the cursor moves */
 	const char *answer; /* by this console: "once", "session", "deny"; NULL: none */
 	int64_t born_ns;    /* drawn first; 0: not yet */
@@ -29,6 +29,8 @@ struct network_row {
 	int64_t first_wall_ms, last_wall_ms;
 	uint32_t count, held;
 	char process[64], reason[EGRESS_REASON_MAX * 3]; /* neutralised */
+	struct job_id job;                               /* of an approval */
+	char title[JOB_TEXT_MAX], about[JOB_TEXT_MAX];   /* likewise, neutralised */
 	struct agent_egress egress;
 };
 
@@ -36,6 +38,8 @@ extern const struct table_column network_columns[];
 extern const size_t network_ncolumns;
 
 void network_row_of_ask(struct network_row *r, const struct agent_ask *k);
+void network_row_of_approval(
+	struct network_row *r, const struct job_info *j, const struct snapshot *snap);
 void network_row_of_agent(struct network_row *r, const struct agent *a);
 /* The target with the part of the name that somebody registers in bold; what has no room goes at the left, for the
  * right end says whose it is.  Returns the columns used. */

@@ -34,6 +34,23 @@ void network_row_of_ask(struct network_row *r, const struct agent_ask *k)
 	r->held = k->held;
 }
 
+void network_row_of_approval(
+	struct network_row *r, const struct job_info *j, const struct snapshot *snap)
+{
+	r->approval = true;
+	r->job = j->id;
+	snprintf(r->id, sizeof r->id, "j/%d.%llu.%u", (int)j->id.pid,
+		(unsigned long long)j->id.started, j->id.serial);
+	text_clean(r->agent, sizeof r->agent, j->owner);
+	for (size_t i = 0; i < snap->nagents; i++)
+		if (!strcmp(snap->agents[i].id, j->owner))
+			snprintf(r->container, sizeof r->container, "%s", snap->agents[i].name);
+	text_clean(r->title, sizeof r->title, j->name);
+	text_clean(r->about, sizeof r->about, j->current);
+	r->first_wall_ms = r->last_wall_ms = j->started_wall_ms;
+	r->count = r->held = 1;
+}
+
 void network_row_of_agent(struct network_row *r, const struct agent *a)
 {
 	snprintf(r->id, sizeof r->id, "c/%.63s", a->name);
@@ -104,6 +121,11 @@ static void net_target_text(const struct table_row *r, char *buf, size_t cap, st
 	char target[EGRESS_HOST_MAX + 8];
 
 	*st = x->egress.state == AGENT_EGRESS_LOST ? STYLE(BAD) : STYLE(TEXT);
+	if (x->approval) {
+		*st = x->gone ? STYLE(DIM) : STYLE(STRONG);
+		snprintf(buf, cap, "%s", x->title);
+		return;
+	}
 	if (!x->target) {
 		write_agent_egress(&x->egress, buf, cap);
 		return;
@@ -134,7 +156,7 @@ static void net_seen_text(const struct table_row *r, char *buf, size_t cap, stru
 	char age[FORMAT_MAX];
 
 	*st = STYLE(DIM);
-	if (x->target)
+	if (x->target || x->approval)
 		snprintf(buf, cap, "%s",
 			format_span(age,
 				(x->wall_ms > x->first_wall_ms ? x->wall_ms - x->first_wall_ms
@@ -148,7 +170,8 @@ static void net_count_text(const struct table_row *r, char *buf, size_t cap, str
 	char n[FORMAT_MAX];
 
 	*st = STYLE(TEXT);
-	snprintf(buf, cap, "%s", format_count(n, x->target ? x->count : x->egress.connections));
+	snprintf(buf, cap, "%s",
+		format_count(n, x->target || x->approval ? x->count : x->egress.connections));
 }
 
 static void net_state_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
@@ -156,7 +179,7 @@ static void net_state_text(const struct table_row *r, char *buf, size_t cap, str
 	const struct network_row *x = network_of(r);
 
 	*st = STYLE(DIM);
-	if (!x->target) {
+	if (!x->target && !x->approval) {
 		snprintf(buf, cap, "%u open", x->egress.open);
 	} else if (x->answer) {
 		snprintf(buf, cap, "%s", strcmp(x->answer, "deny") != 0 ? "allowed" : "denied");
@@ -175,7 +198,7 @@ static void net_up_text(const struct table_row *r, char *buf, size_t cap, struct
 	char n[FORMAT_MAX];
 
 	*st = STYLE(DIM);
-	if (!network_of(r)->target)
+	if (!network_of(r)->target && !network_of(r)->approval)
 		snprintf(buf, cap, "%s", format_bytes(n, network_of(r)->egress.up_bytes));
 }
 
@@ -184,7 +207,7 @@ static void net_down_text(const struct table_row *r, char *buf, size_t cap, stru
 	char n[FORMAT_MAX];
 
 	*st = STYLE(DIM);
-	if (!network_of(r)->target)
+	if (!network_of(r)->target && !network_of(r)->approval)
 		snprintf(buf, cap, "%s", format_bytes(n, network_of(r)->egress.down_bytes));
 }
 
