@@ -1,15 +1,21 @@
 /*
  * dockerignore.c - applies .dockerignore to a build context.
  *
- * One pattern a line, from the context's root: * and ? within a component, [a-z] and [^a-z], \x for x itself, ** for
- * any number of directories, ! takes back.  What matches a directory matches all below it; the last line that matches
- * decides.  A line that is no pattern is an error, as it is for docker.
+ * One pattern a line, from the context's root: * and ? within a component, [a-z], [^a-z] and [[:alpha:]], \* for * itself,
+ * ** for any number of directories, ! takes back.  What matches a directory matches all below it; the last line that
+ * matches decides.  A line is not compared with a directory for which it would change nothing: after d/a, !d does not
+ * take back d/a, because d is not ignored.
  *
- * Source: Docker's build reference, "dockerignore files", which refers to filepath.Match and filepath.Clean of Go, and
- * moby/patternmatcher, which docker's builders ask; of that one are the exceptions for ** (put_stars).
+ * Nothing that docker leaves out may be sent, because it may be a secret.  docker checks a pattern with Go's filepath.Match,
+ * turns it into a regular expression, and fails where either does not accept it.  So does berth; it also refuses what the
+ * conversion changes the meaning of (\d, [*], ^*).
+ *
+ * Source: Docker's build reference, "dockerignore files"; moby/patternmatcher, which docker's builders use; filepath.Match,
+ * filepath.Clean, strings.TrimSpace and regexp/syntax of Go.
  */
 #include "image/image.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +42,8 @@ struct token {
 };
 
 struct pattern {
-	bool back; /* ! */
+	bool back;  /* ! */
+	bool plain; /* no regular expression: at most two stars at one end */
 	char *text;
 	size_t n;
 	struct token *token;
@@ -46,64 +53,195 @@ struct ignore {
 	size_t n, cap;
 	struct pattern *pattern;
 	bool turns;
+	char *dir; /* the directory that was asked about last */
+	bool *matched; /* by pattern: whether that one, or one above it, matched; then as many for what is in it */
 };
 
-/* One character; a byte that belongs to none is one of its own. */
-static uint32_t next_rune(const char **s)
+/* A part of a set. */
+struct member {
+	uint32_t from, to;
+	int (*is)(int);
+	bool negate;
+};
+
+static const char malformed[] =
+	"a [ is not closed, is empty or has a stray -, or a \\ is the last character";
+
+/* One character.  A byte that belongs to none is one of its own; in a regular expression they are all the same. */
+static uint32_t next_rune(const char **s, bool plain)
 {
 	unsigned char first = (unsigned char)**s;
 	uint32_t c;
 	size_t n = utf8_next(*s, strnlen(*s, 4), &c);
 
 	*s += n;
-	return n == 1 && first >= 0x80 ? 0x110000u + first : c;
+	return plain && n == 1 && first >= 0x80 ? 0x110000u + first : c;
 }
 
-/* One end of a range; false: there is none. */
-static bool read_bound(const char **s, uint32_t *ret)
+/* One end of a range as filepath.Match has it; false: there is none. */
+static bool skip_bound(const char **s)
 {
+	uint32_t c;
+	size_t n;
+
 	if (**s == '-' || **s == ']')
 		return false;
 	if (**s == '\\')
 		++*s;
 	if (!**s)
 		return false;
-	*ret = next_rune(s);
+	n = utf8_next(*s, strnlen(*s, 4), &c);
+	*s += n;
+	return c != TEXT_BAD || n > 1;
+}
+
+/* Does filepath.Match take the pattern? */
+static bool is_well_formed(const char *s)
+{
+	while (*s) {
+		if (*s == '\\') {
+			if (!s[1])
+				return false;
+			s += 2;
+			continue;
+		}
+		if (*s++ != '[')
+			continue;
+		s += *s == '^';
+		do {
+			if (!skip_bound(&s) || (*s == '-' && (s++, !skip_bound(&s))))
+				return false;
+		} while (*s != ']');
+		s++;
+	}
 	return true;
 }
 
-/* Behind the bracket.  NULL: no set. */
-static const char *put_set(struct pattern *p, const char *s)
+/* What is behind a backslash.  NULL, or what is wrong. */
+static const char *read_escaped(const char **s, uint32_t *ret)
 {
-	bool negate = *s == '^';
-	const char *begin = s += negate;
-	uint32_t from, to;
+	if (!**s)
+		return malformed;
+	*ret = next_rune(s, false);
+	return *ret >= 0x80 || isalnum((int)*ret)
+		? "docker reads a \\ before a letter or digit as part of a regular expression: remove it, or write / between directories"
+		: NULL;
+}
+
+static const char *read_bound(const char **s, uint32_t *ret)
+{
+	if (**s == '\\') {
+		++*s;
+		return read_escaped(s, ret);
+	}
+	if (!**s)
+		return malformed;
+	if (**s == '*' || **s == '?')
+		return "within [ ] write \\* or \\? for the character itself";
+	*ret = next_rune(s, false);
+	return NULL;
+}
+
+static int is_ascii(int c)
+{
+	return c < 0x80;
+}
+
+static int is_word(int c)
+{
+	return isalnum(c) || c == '_';
+}
+
+/* "[:alpha:]" or "[:^alpha:]" at s. */
+static const char *read_class(const char **s, struct member *ret)
+{
+	static const struct {
+		const char *name;
+		int (*is)(int);
+	} classes[] = {
+		{"alnum", isalnum},
+		{"alpha", isalpha},
+		{"ascii", is_ascii},
+		{"blank", isblank},
+		{"cntrl", iscntrl},
+		{"digit", isdigit},
+		{"graph", isgraph},
+		{"lower", islower},
+		{"print", isprint},
+		{"punct", ispunct},
+		{"space", isspace},
+		{"upper", isupper},
+		{"word", is_word},
+		{"xdigit", isxdigit},
+	};
+	const char *name = *s + 2, *end = strstr(name, ":]");
+
+	ret->negate = *name == '^';
+	name += ret->negate;
+	for (size_t i = 0; i < COUNT(classes); i++)
+		if (strlen(classes[i].name) == (size_t)(end - name) &&
+			!strncmp(classes[i].name, name, (size_t)(end - name)))
+			ret->is = classes[i].is;
+	*s = end + 2;
+	return ret->is ? NULL : "not a known character class";
+}
+
+/* As regexp/syntax has it. */
+static const char *read_member(const char **s, struct member *ret)
+{
+	const char *wrong;
+
+	*ret = (struct member){0};
+	if (!strncmp(*s, "[:", 2) && strstr(*s + 2, ":]"))
+		return read_class(s, ret);
+	wrong = read_bound(s, &ret->from);
+	ret->to = ret->from;
+	if (!wrong && **s == '-' && (*s)[1] != ']') {
+		++*s;
+		wrong = read_bound(s, &ret->to);
+	}
+	if (!wrong && ret->from > ret->to)
+		wrong = "the second character of a range comes before the first";
+	return wrong;
+}
+
+/* s is behind the bracket. */
+static const char *put_set(struct pattern *p, const char **s)
+{
+	bool negate = **s == '^';
+	const char *begin = *s += negate;
+	struct member m;
 
 	do {
-		if (!read_bound(&s, &from) || (*s == '-' && (s++, !read_bound(&s, &to))))
-			return NULL;
-	} while (*s != ']');
+		const char *wrong = read_member(s, &m);
+
+		if (wrong)
+			return wrong;
+	} while (**s != ']');
 	p->token[p->n++] =
-		(struct token){.kind = TOKEN_SET, .set = begin, .set_end = s, .negate = negate};
-	return s + 1;
+		(struct token){.kind = TOKEN_SET, .set = begin, .set_end = *s, .negate = negate};
+	++*s;
+	return NULL;
 }
 
 static bool set_holds(const struct token *t, uint32_t c)
 {
 	const char *s = t->set;
-	uint32_t from = 0, to = 0;
+	struct member m;
 	bool found = false;
 
-	while (s < t->set_end) {
-		read_bound(&s, &from);
-		to = from;
-		if (*s == '-') {
-			s++;
-			read_bound(&s, &to);
-		}
-		found |= from <= c && c <= to;
-	}
+	while (s < t->set_end && !read_member(&s, &m))
+		found |= m.is ? (c < 0x80 && m.is((int)c)) != m.negate : m.from <= c && c <= m.to;
 	return found != t->negate;
+}
+
+static bool is_plain(const char *s)
+{
+	static const char special[] = "*?[]\\";
+	size_t n = strlen(s), at = strcspn(s, special);
+
+	return at == n || (at + 2 == n && !strcmp(s + at, "**")) ||
+		(!strncmp(s, "**", 2) && !strpbrk(s + 2, special));
 }
 
 /* Two stars at s: at the end of a pattern they stand for anything, with plain text behind them at its beginning for
@@ -113,7 +251,7 @@ static const char *put_stars(struct pattern *p, const char *s)
 	bool first = s == p->text;
 
 	s += 2;
-	if (!*s || (first && *s != '/' && !strpbrk(s, "*?[]\\"))) {
+	if (!*s || (first && p->plain && *s != '/')) {
 		p->token[p->n++] = (struct token){.kind = TOKEN_ALL};
 		return s;
 	}
@@ -121,26 +259,36 @@ static const char *put_stars(struct pattern *p, const char *s)
 	return s + (*s == '/');
 }
 
-static int compile_tokens(struct pattern *p)
+/* NULL, or what is wrong. */
+static const char *compile_tokens(struct pattern *p)
 {
+	const char *wrong = is_well_formed(p->text) ? NULL : malformed;
+
+	p->plain = is_plain(p->text);
 	p->token = xcalloc(strlen(p->text) + 1, sizeof *p->token);
-	for (const char *s = p->text; *s;) {
+	for (const char *s = p->text; *s && !wrong;) {
+		struct token *t = &p->token[p->n];
+
 		if (s[0] == '*' && s[1] == '*') {
 			s = put_stars(p, s);
 		} else if (*s == '*' || *s == '?') {
-			p->token[p->n++] =
-				(struct token){.kind = *s++ == '*' ? TOKEN_STAR : TOKEN_ONE};
+			t->kind = *s++ == '*' ? TOKEN_STAR : TOKEN_ONE;
+			p->n++;
 		} else if (*s == '[') {
-			s = put_set(p, s + 1);
-			if (!s)
-				return -1;
+			s++;
+			wrong = put_set(p, &s);
+		} else if (*s == '\\') {
+			s++;
+			wrong = read_escaped(&s, &t->c);
+			p->n++;
+		} else if (*s == '^' && !p->plain) {
+			wrong = "docker reads a ^ next to wildcards as the beginning of the path: write \\^";
 		} else {
-			if (*s == '\\' && !*++s)
-				return -1;
-			p->token[p->n++] = (struct token){.kind = TOKEN_CHAR, .c = next_rune(&s)};
+			t->c = next_rune(&s, p->plain);
+			p->n++;
 		}
 	}
-	return 0;
+	return wrong;
 }
 
 /* As filepath.Clean has it, and without a slash in front. */
@@ -173,22 +321,75 @@ static char *clean_pattern(const char *line, size_t n)
 	return out;
 }
 
-static void trim_ends(const char **s, size_t *n)
+/* White space as strings.TrimSpace has it. */
+static bool is_white(uint32_t c)
 {
-	static const char blanks[] = " \t\r\v\f";
-
-	while (*n && memchr(blanks, **s, sizeof blanks - 1)) {
-		++*s;
-		--*n;
-	}
-	while (*n && memchr(blanks, (*s)[*n - 1], sizeof blanks - 1))
-		--*n;
+	return (c >= '\t' && c <= '\r') || c == ' ' || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+		(c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+		c == 0x205F || c == 0x3000;
 }
 
-/* What is wrong with it; NULL: nothing. */
+/* Bytes of the white space that the n bytes at s end with, 0: they do not. */
+static size_t white_end(const char *s, size_t n)
+{
+	uint32_t c;
+
+	for (size_t k = 1; k <= 3 && k <= n; k++)
+		if (utf8_next(s + n - k, k, &c) == k && is_white(c))
+			return k;
+	return 0;
+}
+
+static void trim_end(const char *s, size_t *n)
+{
+	for (size_t k; (k = white_end(s, *n)) > 0;)
+		*n -= k;
+}
+
+static void trim_ends(const char **s, size_t *n)
+{
+	uint32_t c;
+
+	trim_end(*s, n);
+	while (*n) {
+		size_t k = utf8_next(*s, *n, &c);
+
+		if (!is_white(c))
+			break;
+		*s += k;
+		*n -= k;
+	}
+}
+
+/* docker trims and cleans twice: the second time where the slash in front is gone and a ! is in its place. */
+static const char *clean_line(struct pattern *p, const char *line, size_t n)
+{
+	AUTO_FREE char *once = clean_pattern(line, n);
+	const char *s = once;
+	size_t len = strlen(s);
+
+	if (p->back)
+		trim_end(s, &len);
+	else
+		trim_ends(&s, &len);
+	if (p->back && !len && *line == '/')
+		return "a pattern is missing behind the !";
+	p->text = clean_pattern(s, len);
+	if (!strncmp(p->text, "\xef\xbb\xbf", 3))
+		return "the pattern begins with a byte order mark: remove it";
+	if (!p->back && *p->text == '!') {
+		p->back = true;
+		memmove(p->text, p->text + 1, strlen(p->text));
+		return *p->text ? NULL : "a pattern is missing behind the !";
+	}
+	return NULL;
+}
+
+/* NULL, or what is wrong. */
 static const char *add_pattern(struct ignore *g, const char *line, size_t n)
 {
 	struct pattern p = {.back = n && *line == '!'};
+	const char *wrong;
 
 	line += p.back;
 	n -= p.back;
@@ -199,13 +400,15 @@ static const char *add_pattern(struct ignore *g, const char *line, size_t n)
 		return "the pattern is too long, or contains a NUL";
 	if (g->n == PATTERNS_MAX)
 		return "too many patterns";
-	p.text = clean_pattern(line, n);
+	wrong = clean_line(&p, line, n);
+	if (wrong) {
+		free(p.text);
+		return wrong;
+	}
 	g->turns |= p.back;
 	g->pattern = mem_grow(g->pattern, &g->cap, g->n + 1, sizeof *g->pattern);
 	g->pattern[g->n++] = p;
-	return compile_tokens(&g->pattern[g->n - 1])
-		? "a [ is not closed or has an odd range, or a \\ is the last"
-		: NULL;
+	return compile_tokens(&g->pattern[g->n - 1]);
 }
 
 int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e)
@@ -235,6 +438,8 @@ int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e)
 		}
 		text = newline ? newline + 1 : end;
 	}
+	g->dir = xstrdup("");
+	g->matched = xcalloc(2 * g->n + 1, sizeof *g->matched);
 	*ret = g;
 	return 0;
 }
@@ -248,6 +453,8 @@ void ignore_free(struct ignore *g)
 		free(g->pattern[i].token);
 	}
 	free(g->pattern);
+	free(g->dir);
+	free(g->matched);
 	free(g);
 }
 
@@ -285,18 +492,20 @@ static void step_token(const struct pattern *p, size_t k, uint32_t c, bool *next
 		if (c != '/')
 			reach_token(p, next, k);
 		break;
-	case TOKEN_ALL: reach_token(p, next, k); break;
+	case TOKEN_ALL:
+		if (p->plain || c != '\n')
+			reach_token(p, next, k);
+		break;
 	case TOKEN_DEEP:
 		/* Within a directory it cannot end. */
-		next[k] = true;
+		next[k] = p->plain || c != '\n';
 		if (c == '/')
 			reach_token(p, next, k + 1);
 		break;
 	}
 }
 
-/* Does the pattern match the path, or a directory above it?  All ways to match are followed side by side: one after
- * the other takes exponential time. */
+/* All ways to match are followed side by side: one after the other takes exponential time. */
 static bool matches_path(const struct pattern *p, const char *path)
 {
 	AUTO_FREE bool *states = xcalloc(2 * (p->n + 1), sizeof *states);
@@ -304,7 +513,7 @@ static bool matches_path(const struct pattern *p, const char *path)
 
 	reach_token(p, now, 0);
 	while (*path) {
-		uint32_t c = next_rune(&path);
+		uint32_t c = next_rune(&path, p->plain);
 
 		memset(next, 0, (p->n + 1) * sizeof *next);
 		for (size_t k = 0; k < p->n; k++)
@@ -313,22 +522,53 @@ static bool matches_path(const struct pattern *p, const char *path)
 		other = now;
 		now = next;
 		next = other;
-		if ((!*path || *path == '/') && now[p->n])
-			return true;
 		if (!memchr(now, true, p->n + 1))
 			return false;
 	}
-	return false;
+	return now[p->n];
 }
 
-bool ignore_matches(const struct ignore *g, const char *path)
+/* From what matched the directory above to what matches the path.  Is the path left out? */
+static bool judge_path(const struct ignore *g, const char *path, bool *matched)
 {
 	bool out = false;
 
-	for (size_t i = 0; g && i < g->n; i++)
-		if (g->pattern[i].back == out && matches_path(&g->pattern[i], path))
-			out = !out;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct pattern *p = &g->pattern[i];
+
+		if (!matched[i] && p->back == out)
+			matched[i] = matches_path(p, path);
+		if (matched[i])
+			out = !p->back;
+	}
 	return out;
+}
+
+/* Ask about each directory down to the one that is the first n bytes of the path. */
+static void enter_dir(struct ignore *g, const char *path, size_t n)
+{
+	free(g->dir);
+	g->dir = xstrndup(path, n);
+	memset(g->matched, 0, g->n * sizeof *g->matched);
+	for (size_t i = 1; i <= n; i++)
+		if (path[i] == '/') {
+			AUTO_FREE char *dir = xstrndup(path, i);
+
+			judge_path(g, dir, g->matched);
+		}
+}
+
+bool ignore_matches(struct ignore *g, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	size_t n = slash ? (size_t)(slash - path) : 0;
+
+	if (!g)
+		return false;
+	if (strlen(g->dir) != n || memcmp(g->dir, path, n) != 0)
+		enter_dir(g, path, n);
+	memcpy(g->matched + g->n, g->matched, g->n * sizeof *g->matched);
+	return judge_path(g, path, g->matched + g->n);
 }
 
 bool ignore_may_turn(const struct ignore *g)

@@ -106,8 +106,8 @@ int image_temporary(struct err *e);
 /* dockerignore.c */
 struct ignore;
 int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e);
-void ignore_free(struct ignore *g);                            /* NULL is fine */
-bool ignore_matches(const struct ignore *g, const char *path); /* below the context, no ./ */
+void ignore_free(struct ignore *g);                      /* NULL is fine */
+bool ignore_matches(struct ignore *g, const char *path); /* below the context, no ./ */
 bool ignore_may_turn(const struct ignore *g); /* has exceptions: look into ignored directories */
 
 /* login.c: header lines, to be freed; NULL when the docker command knows nothing. */

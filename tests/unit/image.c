@@ -28,7 +28,8 @@ static bool is_ignored(const char *patterns, const char *path)
 }
 
 /* What docker does with each.  M: a case of moby/patternmatcher's own tests; C: filepath.Clean of Go, which every pattern
- * goes through; R: the build reference; I: moby/patternmatcher's ignorefile, which reads the lines. */
+ * goes through; R: the build reference; I: moby/patternmatcher's ignorefile, which reads the lines; D: seen of docker 28.2,
+ * which makes a regular expression of the pattern. */
 static const struct {
 	const char *patterns, *path;
 	bool ignored;
@@ -148,13 +149,96 @@ static const struct {
 	{"[\\-x]", "-", true, 'M'},
 	{"[x\\-]", "z", false, 'M'},
 	{"\xff", "\xfe", false, 'M'},
+	/* White space at both ends, as copied from a page. */
+	{"\xc2\xa0"
+	 "a",
+		"a", true, 'D'},
+	{"a\xc2\xa0", "a", true, 'D'},
+	{"a\xc2\x85\r\n", "a", true, 'D'},
+	{"\xe2\x80\x83"
+	 "a\xe3\x80\x80 \xe1\x9a\x80",
+		"a", true, 'D'},
+	{"\xe2\x80\xa8"
+	 "a\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\x9f",
+		"a", true, 'D'},
+	{"a\n!\xc2\xa0"
+	 "a",
+		"a", false, 'D'},
+	{"\xc2\xa0# x\n\xc2\xa0\n", "a", false, 'D'},
+	{"a\xe2\x80\x8b", "a", false, 'D'},
+	{"a\xa0", "a\xa0", true, 'D'},
+	{"a\xa0", "a", false, 'D'},
+	{"a\xc2\xa0"
+	 "b",
+		"a\xc2\xa0"
+		"b",
+		true, 'D'},
+	{"/ a", "a", true, 'D'},
+	{"a /", "a", true, 'D'},
+	{"a\n!a /", "a", false, 'D'},
+	{"a\n!/ a", "a", true, 'D'},
+	{"*\n./!a", "a", false, 'D'},
+	{"./!a", "!a", false, 'D'},
+	/* Sets. */
+	{"[[:alpha:]]", "a", true, 'D'},
+	{"[[:alpha:]]", "9", false, 'D'},
+	{"[[:alpha:]]", "\xc3\xa9", false, 'D'},
+	{"[[:alpha:]]", "a]", false, 'D'},
+	{"[^[:alpha:]]", "9", true, 'D'},
+	{"[^[:alpha:]]", "a", false, 'D'},
+	{"[[:^alpha:]x]", "\xc3\xa9", true, 'D'},
+	{"[[:^alpha:]x]", "x", true, 'D'},
+	{"[[:^alpha:]x]", "y", false, 'D'},
+	{"[[:alpha:][:digit:]_-]*", "_", true, 'D'},
+	{"[[:alpha:][:digit:]_-]*", "-x", true, 'D'},
+	{"[[:alpha:][:digit:]_-]*", ".x", false, 'D'},
+	{"[[:word:]]", "_", true, 'D'},
+	{"[[:ascii:]]", "\xc3\xa9", false, 'D'},
+	{"[[:xdigit:]]", "f", true, 'D'},
+	{"[[:a]", ":", true, 'D'},
+	{"[[:a]", "[", true, 'D'},
+	{"[a[]", "[", true, 'D'},
+	{"[a]b:]", "ab:]", true, 'D'},
+	{"[\\*\\?]", "?", true, 'D'},
+	{"a]b", "a]b", true, 'D'},
+	/* Regular expressions, and what is none. */
+	{"^a", "^a", true, 'D'},
+	{"**/^a", "d/^a", true, 'D'},
+	{"\\^*", "^a", true, 'D'},
+	{"[^^]*", "^a", false, 'D'},
+	{"a\xff*",
+		"a\xfe"
+		"b",
+		true, 'D'},
+	{"**/*.md", "x\ny/a.md", false, 'D'},
+	{"**/a.md", "x\ny/a.md", true, 'D'},
+	{"x**", "x\ny", true, 'D'},
+	{"?**", "x\ny", false, 'D'},
+	{"*.md", "x\ny.md", true, 'D'},
+	/* What a line did to the directory above, if it was asked there. */
+	{"d/a\n!d", "d/a", true, 'D'},
+	{"d/a\n!d", "d/b", false, 'D'},
+	{"d\n!d", "d/a", false, 'D'},
+	{"d\n!d/e\nd", "d/e", false, 'D'},
+	{"d\n!d/e\nd", "d/e/f", false, 'D'},
+	{"d\n!d/e\nd", "d/a", true, 'D'},
+	{"**/*.key\n!d", "d/e/x.key", true, 'D'},
+	{"**/*.key\n!d/e", "d/e/x.key", true, 'D'},
+	{"*\n!d\nd/e/f\n!d/e", "d/e/f", true, 'D'},
 };
 
 static void test_ignore(void **state)
 {
-	/* Of filepath.Match's tests those that are errors; docker ends with an error then, too. */
+	/* Of filepath.Match's tests those that are errors, and what is no regular expression; docker ends with an error then,
+	 * too. */
 	static const char *const bad[] = {"!", "a\n!  \n", "[]a]", "[-]", "[x-]", "[-x]", "\\",
-		"a\\", "[a-b-c]", "[", "[^", "[^bc", "a[", "[]", "!["};
+		"a\\", "[a-b-c]", "[", "[^", "[^bc", "a[", "[]", "![", "!/", "./!", "/!", "!/ /",
+		"[\xff]", "[z-a]", "[[::]", "[[:foo:]]", "[[:^:]]", "[[:alpha:]", "[[:a]b:]",
+		"[[:Alpha:]]", "[[:alpha:][-x]]", "a\\\xc3\xa9",
+		/* In these docker's expression means something else than the pattern. */
+		"\\a", "\\d*", "src\\bin", "!\\w", "[\\d]", "[a-\\z]", "[*]", "[a?]",
+		"[[:alpha:]*]", "^*", "a/^?", "[a]^", "^\\*", "a\n\xef\xbb\xbf*.log",
+		"/\xef\xbb\xbf*.log"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(ignore_cases); i++)
