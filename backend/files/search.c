@@ -62,23 +62,32 @@ static void end_search(struct walk_worker *me)
 	free(s);
 }
 
-/* Hand hits over, no more than are still allowed.  Under the lock. */
+/* Hand hits over, no more than are still allowed, and no context of those that are not.  Under the lock. */
 static void show_hits(struct searching *x, const char *path, const struct files_hit *hits, size_t n)
 {
 	uint64_t left = x->o->max_hits ? x->o->max_hits - x->totals.hits : UINT64_MAX;
-	size_t show_n = 0;
+	size_t i = 0, show_n = 0;
 
 	if (atomic_load(&x->walk.stop) && x->totals.clipped)
 		return;
-	for (; show_n < n; show_n++) {
-		if (hits[show_n].column == 0 && !x->o->names_only && !hits[show_n].binary)
-			continue;
-		if (left == 0)
+	for (size_t after = 0; i < n; i++) {
+		bool context = hits[i].column == 0 && !x->o->names_only && !hits[i].binary;
+
+		if (!context && left == 0)
 			break;
-		left--;
-		x->totals.hits++;
+		if (!context) {
+			left--;
+			x->totals.hits++;
+			after = x->o->after;
+			show_n = i + 1;
+		} else if (after) {
+			after--;
+			show_n = i + 1;
+		}
 	}
-	if (show_n < n)
+	if (i == n)
+		show_n = n;
+	else
 		x->totals.clipped = true;
 	if (show_n && !x->hit(x->ctx, path, hits, show_n))
 		x->totals.clipped = true;

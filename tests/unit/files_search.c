@@ -97,6 +97,46 @@ static void test_context(void **state)
 	SEARCH("ctx:0-0:\n", "ctx", .pattern = LITERAL("hit"), .names_only = true);
 }
 
+/* What is behind the last hit belongs to it, what is before the next one does not. */
+static void test_context_at_limits(void **state)
+{
+	size_t n = 5u << 20, line = 80;
+	char *big = xmalloc(n);
+
+	(void)state;
+	tree_text("root/limit/1", "1\nhit\n3\n4\n5\nhit\nhit\n8\n");
+	tree_text("root/limit/2", "1\nhit\n3\n");
+	SEARCH("limit/1:1-0:1\nlimit/1:2:1:hit\nlimit/1:3-0:3\nlimit/2:1-0:1\nlimit/2:2:1:hit\nlimit/2:3-0:3\n",
+		"limit", .pattern = LITERAL("hit"), .before = 1, .after = 1, .max_file_hits = 1);
+	assert_false(totals.clipped);
+	SEARCH("limit/1:2:1:hit\nlimit/1:3-0:3\nlimit/1:4-0:4\nlimit/1:5-0:5\nlimit/1:6:1:hit\nlimit/1:7-0:hit\nlimit/1:8-0:8\n",
+		"limit/1", .pattern = LITERAL("hit"), .after = 3, .max_file_hits = 2);
+	SEARCH("limit/1:1-0:1\nlimit/1:2:1:hit\nlimit/1:3-0:3\n", "limit",
+		.pattern = LITERAL("hit"), .before = 1, .after = 1, .max_hits = 1);
+	assert_true(totals.clipped);
+	SEARCH("limit/1:1-0:1\nlimit/1:2:1:hit\n", "limit", .pattern = LITERAL("hit"), .before = 2,
+		.max_hits = 1);
+	SEARCH("limit/1:1-0:1\nlimit/1:2:1:hit\nlimit/1:3-0:3\nlimit/1:5-0:5\nlimit/1:6:1:hit\nlimit/1:7:1:hit\nlimit/1:8-0:8\n",
+		"limit", .pattern = LITERAL("hit"), .before = 1, .max_hits = 3, .after = 1);
+	assert_int_equal(totals.hits, 3);
+	/* The context is in the next window. */
+	memset(big, '.', n);
+	for (size_t i = line - 1; i < n; i += line)
+		big[i] = '\n';
+	memcpy(big + (4u << 20) / line * line - line, "hit", 3);
+	tree_write("root/limit/big", big, n);
+	{
+		struct files_search_options o = {
+			.pattern = LITERAL("hit"), .after = 3, .max_file_hits = 1, .max_line = 3};
+		char *got = search_tree("limit/big", &o);
+
+		assert_string_equal(got,
+			"limit/big:52428:1:hit>\nlimit/big:52429-0:...>\nlimit/big:52430-0:...>\nlimit/big:52431-0:...>\n");
+		free(got);
+	}
+	free(big);
+}
+
 /* Larger than a window, lines across its edge, one line longer than several windows. */
 static void test_windows(void **state)
 {
@@ -962,6 +1002,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hits),
 		cmocka_unit_test(test_context),
+		cmocka_unit_test(test_context_at_limits),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_hard_patterns),
 		cmocka_unit_test(test_long_lines),

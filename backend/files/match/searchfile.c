@@ -54,6 +54,7 @@ struct view {
 	size_t counted;
 	size_t context_from; /* lines before this were shown already */
 	unsigned after_left; /* context lines still to be shown */
+	bool full;           /* nothing else is */
 	bool mid_line;       /* buf[0] is not the start of a line */
 	uint64_t line_start; /* with mid_line: where that line starts in the file */
 	size_t line_begin;   /* in buf: start of the last line */
@@ -198,14 +199,15 @@ static void show_after(struct view *v, size_t limit)
 }
 
 /* Search buf[from .. limit), which ends with a line unless the line is longer than the window.
- * false: enough was found. */
+ * false: enough was found and shown. */
 static bool search_window(struct view *v, size_t from, size_t limit)
 {
 	struct searcher *s = v->s;
 	size_t at, end;
 
 	v->limit = limit;
-	while (from < limit && matcher_find(&s->local, s->buf, limit, from, &at, &end)) {
+	while (!v->full && from < limit &&
+		matcher_find(&s->local, s->buf, limit, from, &at, &end)) {
 		const char *nl = at > 0 ? memrchr(s->buf, '\n', at) : NULL;
 		size_t line = nl ? (size_t)(nl + 1 - s->buf) : 0, stop;
 
@@ -230,13 +232,13 @@ static bool search_window(struct view *v, size_t from, size_t limit)
 			v->line_shown = true;
 		v->context_from = nl ? stop + 1 : limit;
 		v->after_left = v->o->after;
-		if ((v->o->max_file_hits && s->found.matches >= v->o->max_file_hits) ||
-			(v->o->max_hits && s->found.matches > v->o->max_hits))
+		v->full = v->o->max_file_hits && s->found.matches >= v->o->max_file_hits;
+		if (v->o->max_hits && s->found.matches > v->o->max_hits)
 			return false;
 	}
 	if (v->after_left)
 		show_after(v, limit);
-	return true;
+	return !v->full || v->after_left;
 }
 
 /* Drop what is done from the front of the buffer, but for the context a later line may want.
