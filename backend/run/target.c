@@ -45,13 +45,14 @@ static int rank_of(const struct exec_target *t, const cJSON *one)
 		ejson_string(labels, "berth.role"), made);
 }
 
+/* agent: b's, or NULL. */
 static int refuse_two(
 	const char *word, const cJSON *a, const cJSON *b, const char *agent, struct err *e)
 {
 	return err_set(e, ERR_USAGE,
-		"%s is ambiguous: use %.12s for the container %s, or %.12s for the container %s of the agent %s.",
+		"%s is ambiguous: use %.12s for the container %s, or %.12s for the container %s%s%s.",
 		word, ejson_string(a, "Id"), bare_name(a), ejson_string(b, "Id"), bare_name(b),
-		agent);
+		agent ? " of the agent " : "", agent ? agent : "");
 }
 
 /* The container of an agent, which is in *list.  1: there is one, 0: none. */
@@ -96,6 +97,36 @@ static int find_agent(
 
 #define ID_MIN 4 /* digits of an id that can be meant, as everywhere on the command line */
 
+/* How an engine refuses the beginning of several ids: dockerd 400, before version 23 and podman 500. */
+static bool may_be_several(const struct err *why)
+{
+	return why->sys == 400 || why->sys == 500;
+}
+
+/* `why` is what the engine said about the name.  If several ids begin with it, name two. */
+static int refuse_beginning(
+	struct exec_target *t, const char *name, const struct err *why, struct err *e)
+{
+	AUTO_STR struct str reply = STR_INIT;
+	AUTO_JSON cJSON *list = NULL;
+	const cJSON *one, *first = NULL;
+
+	if (sync_ask(t->at.engine, "look for the container %s", name, "GET",
+		    "/containers/json?all=1", NULL, 0, &reply, NULL) == 0)
+		list = ejson_parse(reply.s, reply.len, NULL);
+	cJSON_ArrayForEach(one, list)
+	{
+		const char *id = ejson_string(one, "Id");
+
+		if (!id_is_whole(id) || strncmp(id, name, strlen(name)) != 0)
+			continue;
+		if (first)
+			return refuse_two(name, first, one, NULL, e);
+		first = one;
+	}
+	return err_copy(e, why);
+}
+
 /* The engine takes a single digit for an id: `exec a` must not reach the only container whose id begins with it. */
 static bool is_by_chance(const char *name, const struct str *reply)
 {
@@ -117,9 +148,9 @@ static int find_exec_target(
 	if (inspect_target(t, name, reply, &why) == 0) {
 		if (few && is_by_chance(name, reply))
 			str_clear(reply);
-	} else if (why.kind != ERR_NOT_FOUND &&
-		!(few && why.sys == 500)) { /* 500: of several ids */
-		return err_copy(e, &why);
+	} else if (why.kind != ERR_NOT_FOUND && !(few && may_be_several(&why))) {
+		return may_be_several(&why) ? refuse_beginning(t, name, &why, e)
+					    : err_copy(e, &why);
 	} else {
 		str_clear(reply);
 	}

@@ -174,12 +174,27 @@ def one_word_means_one_container():
             for verb in looks if word == "r1" else looks[:1]:
                 berth(*verb, word, fake=fake).fails_with(2, word + " means two containers", one, other)
             done = berth("exec", word, "--", "true", fake=fake)
-            assert done.code == 125 and (word == "cafe" or b"is ambiguous" in done.err), done.err
+            assert done.code == 125 and b"is ambiguous" in done.err and one.encode() in done.err and (word == "r3" or other.encode() in done.err), done.err
         assert not acts(fake), acts(fake)
         table = berth("stats", "--no-stream", "aaaa", "cafe1", fake=fake).out.decode().splitlines()
         assert [line.split()[0] for line in table[1:]] == ["cafe1", "r1"], table
         for word, name in (("cafe1", "cafe1"), ("cafe12", "x"), ("dd" * 32, "cafe1"), ("r2", "berth-r2")):
             assert json.loads(berth("inspect", word, fake=fake).out)[0]["Name"] == "/" + name, word
+
+
+@case
+def beginnings_of_ids_to_exec():
+    """What several ids begin with is refused with two of them; the one digit that is an agent's name is its."""
+    rows = [{"name": f"n{k}", "id": f"cafe{k}" + "0" * 59} for k in range(3)] + [{"name": "berth-c", "id": "bb" * 32, "labels": {"berth.agent": "c"}}]
+    for version, api in (("20.10.24", "1.41"), ("28.2.2", "1.50")):
+        with Fake(containers=rows, version=version, api=api, stream=["x"]) as fake:
+            done = berth("exec", "cafe", "--", "true", fake=fake)
+            assert done.code == 125 and b"cafe is ambiguous: use cafe00000000 for the container n0, or cafe10000000 for the container n1." in done.err, done.err
+            assert not [r for r in fake.requests() if "/exec" in r], fake.requests()
+            for word, full in (("cafe1", rows[1]["id"]), ("c", rows[3]["id"])):
+                berth("exec", "--timeout", "5", word, "--", "true", fake=fake)
+                asked = [r for r in fake.requests() if r.endswith("/exec")]
+                assert asked and f"/containers/{full}/exec" in asked[-1], (word, asked)
 
 
 @case

@@ -113,12 +113,14 @@ class Engine:
                     return fault
         return None
 
-    def find(self, ref):
+    def meant(self, ref):
+        """Of that id or name; else those whose ids begin with it."""
         with self.lock:
-            for c in self.containers.values():
-                if c["id"] == ref or c["name"] == ref or (len(ref) >= 12 and c["id"].startswith(ref)):
-                    return c
-        return None
+            rows = list(self.containers.values())
+        return [c for c in rows if c["id"] == ref] or [c for c in rows if c["name"] == ref] or [c for c in rows if c["id"].startswith(ref)]
+
+    def find(self, ref):
+        return next(iter(self.meant(ref)), None)
 
     def emit(self, action, c, kind="container"):
         now = time.time_ns()
@@ -334,10 +336,12 @@ class Handler(socketserver.BaseRequestHandler):
         return send
 
     def with_container(self, engine, ref):
-        c = engine.find(ref)
-        if not c:
+        found = engine.meant(ref)
+        if len(found) > 1:
+            self.error(400 if engine.major() >= 23 else 500, f"multiple IDs found with provided prefix: {ref}")
+        elif not found:
             self.error(404, f"No such container: {ref}")
-        return c
+        return found[0] if len(found) == 1 else None
 
     # The test's own doors.
 
