@@ -128,6 +128,8 @@ int images_build(
 	struct images *im, const struct image_build *given, struct image_made *ret, struct err *e)
 {
 	struct image_build b = *given;
+	const char *named = b.file ? b.file : "Dockerfile";
+	AUTO_FREE char *file = ignore_clean(named, strlen(named));
 	struct image_operation d = {.made = ret};
 	struct err err = ERR_INIT;
 	char tag[IMAGE_REFERENCE_MAX];
@@ -139,11 +141,12 @@ int images_build(
 		return -1;
 	if (b.tag)
 		b.tag = tag;
+	b.file = file;
 	if (image_begin(
 		    im, &d, OP_IMAGE_BUILD, b.tag ? b.tag : b.dir, "context", b.dir, "steps", e))
 		return -1;
 	image_current(im, "reading the context");
 	if (!context_of_dir(im, &b, &fd, &size, &err))
-		image_build_fd(im, fd, b.file ? b.file : "Dockerfile", &b, NULL, &err);
+		image_build_fd(im, fd, file, &b, NULL, &err);
 	return image_end(im, &d, b.tag ? b.tag : im->made, &err, e);
 }

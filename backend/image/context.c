@@ -35,6 +35,7 @@ struct packing {
 	struct archive *out;
 	struct ignore *ignore;
 	const char *dir, *file; /* of the Dockerfile: always sent */
+	const char *rules;      /* the file that `ignore` is from */
 	uint64_t bytes, max;
 	size_t files;
 	char *chunk;
@@ -151,7 +152,7 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 
 static bool is_always_sent(const struct packing *p, const char *path)
 {
-	return !strcmp(path, p->file) || !strcmp(path, ".dockerignore");
+	return !strcmp(path, p->file) || !strcmp(path, p->rules);
 }
 
 static int put_entry(
@@ -217,29 +218,31 @@ static int put_dir(struct packing *p, int at, const char *name, const char *path
 	return rc;
 }
 
-/* NULL in *ret: there is none.  A link is followed to a file of the context, as by docker; one to elsewhere is refused, not
- * taken for none: the files that it names would be in the image. */
-static int read_ignore(int dir, struct ignore **ret, struct err *e)
+/* 0: there is none of that name; 1.  A link is followed to a file of the context, as by docker; one to elsewhere is refused,
+ * not taken for none: the files that it names would be in the image. */
+static int read_ignore(int dir, const char *name, struct ignore **ret, struct err *e)
 {
-	static const char name[] = ".dockerignore";
 	AUTO_CLOSE int fd = beneath_open(dir, name, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	int failed = fd < 0 ? errno : 0;
 	AUTO_STR struct str text = STR_INIT;
 	struct stat st;
+	char shown[256];
 
+	text_clean(shown, sizeof shown, name);
 	if (failed == ENOENT && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	if (failed == ENOENT || failed == EXDEV || failed == ELOOP)
 		return err_set(e, ERR_USAGE,
 			"%s is a symbolic link that does not lead to a file in the context: use a relative link, or the file itself.",
-			name);
+			shown);
 	if (failed)
-		return err_sys(e, failed, "cannot read %s", name);
+		return err_sys(e, failed, "cannot read %s", shown);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		return err_set(e, ERR_USAGE, "%s is not a regular file.", name);
-	return file_rest(fd, name, IGNORE_MAX, &text, e) || ignore_parse(text.s, text.len, ret, e)
+		return err_set(e, ERR_USAGE, "%s is not a regular file.", shown);
+	return file_rest(fd, shown, IGNORE_MAX, &text, e) ||
+			ignore_parse(shown, text.s, text.len, ret, e)
 		? -1
-		: 0;
+		: 1;
 }
 
 static struct archive *begin_tar(int fd)
@@ -271,9 +274,10 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 {
 	struct packing p = {.im = im,
 		.dir = b->dir,
-		.file = b->file ? b->file : "Dockerfile",
+		.file = b->file,
 		.max = b->context_max ? b->context_max : CONTEXT_MAX};
 	AUTO_CLOSE int dir = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	AUTO_FREE char *own = xasprintf("%s.dockerignore", p.file);
 	struct stat st;
 	char shown[256];
 	int rc;
@@ -289,10 +293,16 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 	fd = image_temporary(e);
 	if (fd < 0)
 		return -1;
-	rc = read_ignore(dir, &p.ignore, e);
+	/* Of the two only one, as docker's BuildKit does. */
+	p.rules = own;
+	rc = read_ignore(dir, p.rules, &p.ignore, e);
+	if (rc == 0) {
+		p.rules = ".dockerignore";
+		rc = read_ignore(dir, p.rules, &p.ignore, e);
+	}
 	p.out = begin_tar(fd);
 	p.chunk = xmalloc(CHUNK);
-	rc = rc ? rc : put_dir(&p, dir, ".", "", 0, false, e);
+	rc = rc < 0 ? rc : put_dir(&p, dir, ".", "", 0, false, e);
 	if (archive_write_close(p.out) != ARCHIVE_OK && !rc)
 		rc = archive_failed(p.out, e);
 	archive_write_free(p.out);

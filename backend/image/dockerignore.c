@@ -291,8 +291,7 @@ static const char *compile_tokens(struct pattern *p)
 	return wrong;
 }
 
-/* As filepath.Clean has it, and without a slash in front. */
-static char *clean_pattern(const char *line, size_t n)
+char *ignore_clean(const char *line, size_t n)
 {
 	char *out = xcalloc(n + 1, 1);
 	size_t len = 0, low = 0; /* up to here are steps upwards, which nothing undoes */
@@ -364,7 +363,7 @@ static void trim_ends(const char **s, size_t *n)
 /* docker trims and cleans twice: the second time where the slash in front is gone and a ! is in its place. */
 static const char *clean_line(struct pattern *p, const char *line, size_t n)
 {
-	AUTO_FREE char *once = clean_pattern(line, n);
+	AUTO_FREE char *once = ignore_clean(line, n);
 	const char *s = once;
 	size_t len = strlen(s);
 
@@ -374,7 +373,7 @@ static const char *clean_line(struct pattern *p, const char *line, size_t n)
 		trim_ends(&s, &len);
 	if (p->back && !len && *line == '/')
 		return "a pattern is missing behind the !";
-	p->text = clean_pattern(s, len);
+	p->text = ignore_clean(s, len);
 	if (!strncmp(p->text, "\xef\xbb\xbf", 3))
 		return "the pattern begins with a byte order mark: remove it";
 	if (!p->back && *p->text == '!') {
@@ -411,7 +410,7 @@ static const char *add_pattern(struct ignore *g, const char *line, size_t n)
 	return compile_tokens(&g->pattern[g->n - 1]);
 }
 
-int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e)
+int ignore_parse(const char *name, const char *text, size_t n, struct ignore **ret, struct err *e)
 {
 	struct ignore *g = xcalloc(1, sizeof *g);
 	const char *end = text + n;
@@ -433,7 +432,7 @@ int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e)
 			char shown[80];
 
 			ignore_free(g);
-			return err_set(e, ERR_USAGE, ".dockerignore, line %u, \"%s\": %s.", number,
+			return err_set(e, ERR_USAGE, "%s, line %u, \"%s\": %s.", name, number,
 				text_clean(shown, sizeof shown, bad), wrong);
 		}
 		text = newline ? newline + 1 : end;

@@ -104,8 +104,10 @@ int context_of_files(const struct image_file *file, size_t n, int *ret_fd, struc
 int image_temporary(struct err *e);
 
 /* dockerignore.c */
+/* A path as filepath.Clean of Go has it, and without a slash in front; to be freed. */
+char *ignore_clean(const char *path, size_t n);
 struct ignore;
-int ignore_parse(const char *text, size_t n, struct ignore **ret, struct err *e);
+int ignore_parse(const char *name, const char *text, size_t n, struct ignore **ret, struct err *e);
 void ignore_free(struct ignore *g);                      /* NULL is fine */
 bool ignore_matches(struct ignore *g, const char *path); /* below the context, no ./ */
 bool ignore_may_turn(const struct ignore *g); /* has exceptions: look into ignored directories */

@@ -255,6 +255,30 @@ def image_context_obeys_a_linked_dockerignore():
 
 
 @case
+def image_context_obeys_the_dockerignore_of_its_dockerfile():
+    """As BuildKit: NAME.dockerignore next to the Dockerfile NAME is read instead of .dockerignore; however the path is written, it and the Dockerfile are the same files."""
+    where = context()
+    os.mkdir(os.path.join(where, "sub"))
+    for name, text in (("secret", ""), ("sub/web", "FROM box:1\n"), (".dockerignore", "app\n"), ("sub/web.dockerignore", "*\n!app\n"), ("app", "")):
+        with open(os.path.join(where, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    with Fake(stream=STEPS) as fake:
+        for path in ("sub/web", "./sub/web", "sub//web", "sub/./web"):
+            assert berth("image", "build", "-t", "y", "-f", path, where, fake=fake).code == 0
+        assert [sorted(names) for _, names in fake.door("contexts")] == [["app", "sub/web", "sub/web.dockerignore"]] * 4, fake.door("contexts")
+        assert all("dockerfile=sub%2Fweb&" in r for r in fake.requests() if "/build" in r), fake.requests()
+        assert berth("image", "build", "-t", "y", where, fake=fake).code == 0
+        assert {"secret", "app"} & set(fake.door("contexts")[-1][1]) == {"secret"}, fake.door("contexts")
+        with open(os.path.join(where, "Dockerfile.dockerignore"), "w", encoding="utf-8") as f:
+            f.write("secret\n[z-a]\n")
+        berth("image", "build", "-t", "y", where, fake=fake).fails_with(2, "Dockerfile.dockerignore, line 2", "[z-a]", "range")
+        os.unlink(os.path.join(where, "Dockerfile.dockerignore"))
+        os.symlink("/nowhere", os.path.join(where, "Dockerfile.dockerignore"))
+        berth("image", "build", "-t", "y", where, fake=fake).fails_with(2, "Dockerfile.dockerignore", "link")
+        assert len(fake.door("contexts")) == 5
+
+
+@case
 def image_login_comes_from_the_docker_command():
     import base64  # pylint: disable=import-outside-toplevel
     where = tempfile.mkdtemp(prefix="d")

@@ -20,7 +20,7 @@ static bool is_ignored(const char *patterns, const char *path)
 	struct err e = ERR_INIT;
 	bool is;
 
-	if (ignore_parse(patterns, strlen(patterns), &g, &e))
+	if (ignore_parse(".dockerignore", patterns, strlen(patterns), &g, &e))
 		fail_msg("%s: %s", patterns, e.msg);
 	is = ignore_matches(g, path);
 	ignore_free(g);
@@ -251,7 +251,7 @@ static void test_ignore(void **state)
 		struct ignore *g = NULL;
 		struct err e = ERR_INIT;
 
-		if (!ignore_parse(bad[i], strlen(bad[i]), &g, &e))
+		if (!ignore_parse(".dockerignore", bad[i], strlen(bad[i]), &g, &e))
 			fail_msg("%s is taken", bad[i]);
 		assert_int_equal(e.kind, ERR_USAGE);
 	}

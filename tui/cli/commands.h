@@ -98,7 +98,8 @@ static const struct cli_command image_verbs[] = {
 		.about =
 			"SHIPPED is shell, python, node, runtime or runtime-sudo.  If mmdebstrap is "
 			"installed, its base is created on this machine and the build needs no registry.  "
-			"DIR contains a Dockerfile; files that match its .dockerignore are not sent.  C-c "
+			"DIR contains a Dockerfile; files that match its .dockerignore are not sent, or "
+			"those of Dockerfile.dockerignore if there is one next to the Dockerfile.  C-c "
 			"cancels the build.",
 		.options = image_build_options, .schema = "berth.image/1"},
 	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull, true), .needs = NEEDS_ENGINE,
