@@ -15,7 +15,8 @@ A scenario is one JSON object; every key may be left out:
     log          lines that every container has written: a list of strings, "e:" in front for stderr, or of objects
                  {"text", "at" (its stamp, ns), "err" (stderr), "part" (no newline), "system" (a complaint of the engine),
                  "raw" (these bytes)}; those with a stamp are chosen by `since` as the engine does: of the first that is
-                 not before it, and all after that ("since": "each": only those, as 20.10 does)
+                 not before it, and all after that ("since": "each": only those, as 20.10 does); the first that is
+                 after `until` ends it
     log_rate     bytes per second that followed logs go on with
     audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
                  with 500 unless its intent is on disk when the request arrives
@@ -473,8 +474,13 @@ class Handler(socketserver.BaseRequestHandler):
         since = int(seconds) * 10**9 + int((ns or "0").ljust(9, "0"))
         late = [isinstance(line, str) or line.get("at", since) >= since for line in lines]
         if engine.get("since") == "each":
-            return [line for line, fits in zip(lines, late) if fits]
-        return lines[late.index(True):] if True in late else []
+            lines = [line for line, fits in zip(lines, late) if fits]
+        else:
+            lines = lines[late.index(True):] if True in late else []
+        seconds, _, ns = query.get("until", "0").partition(".")
+        until = int(seconds) * 10**9 + int((ns or "0").ljust(9, "0"))
+        over = [until > 0 and not isinstance(line, str) and line.get("at", until) > until for line in lines]
+        return lines[:over.index(True)] if True in over else lines
 
     @staticmethod
     def frame(c, query, line):
