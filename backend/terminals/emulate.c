@@ -83,6 +83,13 @@ static struct terminal_cell convert_cell(const VTermScreenCell *from)
 	return c;
 }
 
+/* Never printed to, as most of a line on a wide screen is. */
+static bool is_untouched(const VTermScreenCell *c)
+{
+	return !c->chars[0] && VTERM_COLOR_IS_DEFAULT_BG(&c->bg) && !c->attrs.reverse &&
+		!c->attrs.underline && !c->attrs.strike;
+}
+
 static int keep_line(int columns, const VTermScreenCell *cells, void *ctx)
 {
 	struct emulator *em = ctx;
@@ -90,6 +97,8 @@ static int keep_line(int columns, const VTermScreenCell *cells, void *ctx)
 	AUTO_STR struct str text = STR_INIT;
 	int n = columns < TERMINAL_COLUMNS_MAX ? columns : TERMINAL_COLUMNS_MAX;
 
+	while (n && is_untouched(&cells[n - 1]))
+		n--;
 	for (int i = 0; i < n; i++) {
 		row[i] = convert_cell(&cells[i]);
 		if (row[i].width == 2 && i + 1 < n) {

@@ -17,7 +17,6 @@
 #include "lane/lane.h"
 
 #define TERMINALS_MAX 32 /* of one agent, those that ended and were not removed included */
-#define TERMINALS_CONTAINERS_MAX 256
 #define TERMINALS_PATH_MAX 320
 #define TERMINALS_SCREEN ".screen"
 
