@@ -46,6 +46,9 @@ struct terminals_keep {
 	char command[TERMINAL_TITLE_MAX];
 	int32_t columns, rows;
 };
+/* A command that was started, and the file of its screen; both are still the caller's. */
+int terminals_hand_over(const char *container, const struct terminals_keep *keep, int screen,
+	const struct lane_command *c, struct err *e);
 /* TERMINALS_STOP: a name.  All are answered by an errno, 0: done; TERMINALS_STOP when it has ended. */
 
 /* What the process finds open. */

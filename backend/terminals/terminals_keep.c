@@ -88,12 +88,14 @@ static bool stop_terminal(struct keeping *all, const char *name, int conn)
 {
 	struct held *h = find_held(all, name);
 
-	if (h && h->stopper < 0 && !lane_cancel(&h->c)) {
-		h->stopper = conn;
-		return true;
+	if (!h || lane_cancel(&h->c)) {
+		say_done(conn, h ? EIO : ENOENT);
+		return false;
 	}
-	say_done(conn, h ? EBUSY : ENOENT);
-	return false;
+	/* Whoever asked before may have given up. */
+	cleanup_close(&h->stopper);
+	h->stopper = conn;
+	return true;
 }
 
 /* One or two messages, which are there already or come at once.  True: the connection is kept. */

@@ -112,17 +112,19 @@ static int say_all(
 }
 
 /* To the process that runs, which may be about to end with its last terminal; else to a new one. */
-static int hand_over(const char *container, const struct terminals_keep *keep, int screen,
+int terminals_hand_over(const char *container, const struct terminals_keep *keep, int screen,
 	const struct lane_command *c, struct err *e)
 {
 	for (int i = 0; i < 2; i++) {
 		struct err why = ERR_INIT;
 		AUTO_CLOSE int conn = terminals_dial(container, &why);
 
-		if (conn >= 0 && !say_all(conn, keep, screen, c) &&
-			!terminals_hear(conn, container, &why))
+		if (conn >= 0 && say_all(conn, keep, screen, c))
+			err_set(&why, ERR_NOT_FOUND, "the process of the terminals of %s has ended",
+				container);
+		else if (conn >= 0 && !terminals_hear(conn, container, &why))
 			return 0;
-		if (i || (why.kind && why.kind != ERR_NOT_FOUND))
+		if (i || why.kind != ERR_NOT_FOUND)
 			return err_copy(e, &why);
 		if (start_keeper(container, e))
 			return -1;
@@ -163,7 +165,7 @@ static int start_on(const struct lane_about *about, const struct terminals_wish 
 	snprintf(keep.name, sizeof keep.name, "%s", w->name);
 	snprintf(keep.command, sizeof keep.command, "%s", w->command);
 	result = lane_start(about, &request, &c, e) || await_start(&c, about->name, e) ||
-			hand_over(about->name, &keep, screen, &c, e)
+			terminals_hand_over(about->name, &keep, screen, &c, e)
 		? -1
 		: 0;
 	lane_command_release(&c);
