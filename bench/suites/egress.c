@@ -218,6 +218,7 @@ static void become_bench_end(const char *program, const char *rules, const int *
 static int start_end(struct egress_bench *b, struct err *e)
 {
 	char program[PATH_MAX], rules[PATH_MAX + 16];
+	const struct sockaddr none = {.sa_family = AF_UNIX};
 	int control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), guest, null;
 	FILE *f;
 
@@ -229,6 +230,9 @@ static int start_end(struct egress_bench *b, struct err *e)
 		return err_sys(e, errno, "cannot write %s", rules);
 	fprintf(f, "allow file 0 127.0.0.1:%u\n", b->server_port);
 	fclose(f);
+	/* By a name that the kernel chooses; one that does not listen would wake the end all the time. */
+	if (bind(control, &none, sizeof none.sa_family) || listen(control, 1))
+		return err_sys(e, errno, "cannot listen for questions to the end");
 	b->init = start_init();
 	guest = (int)syscall(SYS_pidfd_open, b->init, 0);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
