@@ -464,9 +464,13 @@ static void pulse_source(struct source *src, int64_t now)
 		ask_of_source(src);
 	} else if (!src->call && !src->ended && src->opened_ns <= now - REOPEN_NS &&
 		src->at->watch.up) {
+		/* One that ran meanwhile may have done so while the stream of the run before was still open. */
 		r = model_find(&src->at->model, src->id);
-		if (r && row_runs(r))
-			open_source(src, r->tty, r->c.started_wall_ms, true);
+		if (r &&
+			(row_runs(r) ||
+				(r->inspected && src->opened &&
+					r->c.started_wall_ms != src->started_wall_ms)))
+			open_source(src, r->tty, r->c.started_wall_ms, row_runs(r));
 	}
 }
 

@@ -18,6 +18,7 @@ A scenario is one JSON object; every key may be left out:
                  not before it, and all after that ("since": "each": only those, as 20.10 does); the first that is
                  after `until` ends it
     log_rate     bytes per second that followed logs go on with
+    log_linger   seconds for which a followed log stays open when its container has ended
     audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
                  with 500 unless its intent is on disk when the request arrives
     stream       what pull, build and import answer: a list of objects, sent one after the other; with "flood": true
@@ -456,6 +457,7 @@ class Handler(socketserver.BaseRequestHandler):
             for line in fresh:
                 send(self.frame(c, query, line))
             if not goes_on:
+                time.sleep(engine.get("log_linger", 0))
                 break
             if rate:
                 send(b"".join(self.frame(c, query, f"line {n}.{k} " + "y" * 88) for k in range(max(1, rate // 2000))))

@@ -227,6 +227,20 @@ def the_console_loses_no_short_run():
 
 
 @case_of_patience
+def the_console_reads_a_run_that_ended_before_the_last_stream():
+    with Fake(log_linger=2, containers=[box(line("first", 1))]) as fake, tempfile.NamedTemporaryFile("w", suffix=".script") as script:
+        script.write("size 100 20\nwait web\nkey / w e b Enter l\nwait first\nwait short run\ndump body\n")
+        script.flush()
+        run = subprocess.Popen([BERTH, "-H", fake.url, "--script", script.name], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        wait_for(lambda: any("/logs" in r for r in fake.requests()), "the log is not opened")
+        fake.door("log", {"name": "web", "lines": [line("short run", 10)], "started": T + 9, "state": "exited"})
+        fake.door("emit", {"name": "web", "action": "start"})
+        out, err = run.communicate(timeout=60)
+        assert run.returncode == 0, (out, err)
+        assert [out.decode().count(x) for x in ("first", "short run")] == [1, 1], out
+
+
+@case_of_patience
 def the_console_reads_a_removed_one_to_its_end():
     with Fake(containers=[box(line("one", 1))]) as fake, tempfile.NamedTemporaryFile("w", suffix=".script") as script:
         script.write("size 100 20\nwait web\nkey / w e b Enter l\nwait one\nwait two\nwait web was removed\n")
