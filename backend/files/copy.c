@@ -437,17 +437,26 @@ static void copy_special(struct copying *x, struct worker *w, const struct walk_
 	}
 }
 
-/* `st` is from before, for reading it changes the time of access. */
-static int copy_link(struct copying *x, int from_dir, const char *name, const struct stat *st,
-	int to_dir, const char *to_name)
-{
+struct link {
+	struct stat st; /* from before it was read, for that changes the time of access */
+	ssize_t n;
 	char target[4097];
-	ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
+};
 
-	if (n < 0)
+static int read_link(int dir, const char *name, struct link *l)
+{
+	if (fstatat(dir, name, &l->st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		(l->n = readlinkat(dir, name, l->target, sizeof l->target - 1)) < 0)
 		return -1;
-	target[n] = '\0';
-	if (symlinkat(target, to_dir, to_name) < 0) {
+	l->target[l->n] = '\0';
+	return 0;
+}
+
+static int copy_link(struct copying *x, const struct link *l, int to_dir, const char *to_name)
+{
+	const struct stat *st = &l->st;
+
+	if (symlinkat(l->target, to_dir, to_name) < 0) {
 		char there[4097];
 		struct stat old;
 		ssize_t have;
@@ -457,13 +466,13 @@ static int copy_link(struct copying *x, int from_dir, const char *name, const st
 			is_read_only(x, &old))
 			return -1;
 		have = readlinkat(to_dir, to_name, there, sizeof there);
-		if (have == n && memcmp(there, target, (size_t)n) == 0)
+		if (have == l->n && memcmp(there, l->target, (size_t)l->n) == 0)
 			return 0;
 		/* No link: a file is replaced where that was asked for, a directory never. */
 		if (have < 0 && errno == EINVAL && !x->o->overwrite)
 			errno = EEXIST;
 		if ((have < 0 && errno != EINVAL) || unlinkat(to_dir, to_name, 0) < 0 ||
-			symlinkat(target, to_dir, to_name) < 0)
+			symlinkat(l->target, to_dir, to_name) < 0)
 			return -1;
 	}
 	struct timespec times[2] = {st->st_atim, st->st_mtim};
@@ -481,21 +490,21 @@ static int copy_link(struct copying *x, int from_dir, const char *name, const st
 static void copy_one_link(
 	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
 {
-	struct stat st;
+	struct link l;
 
-	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (read_link(from_dir, name, &l) < 0) {
 		fail_source(w, &x->walk, errno, "copy the link", name);
 		return;
 	}
-	if (is_linked_later(x, d, name, &st))
+	if (is_linked_later(x, d, name, &l.st))
 		return;
-	if (copy_link(x, from_dir, name, &st, w->to_dir, name) < 0) {
+	if (copy_link(x, &l, w->to_dir, name) < 0) {
 		fail_copy(w, &x->walk, errno, "copy the link", name);
-		link_never(x, &st);
+		link_never(x, &l.st);
 		return;
 	}
 	w->t.links++;
-	note_copied(x, d, name, &st);
+	note_copied(x, d, name, &l.st);
 }
 
 /* --- directories --- */
@@ -706,7 +715,9 @@ static int copy_single(struct copying *x, int from_dir, const char *leaf, const 
 
 	errno = EINVAL;
 	if (S_ISLNK(st->st_mode)) {
-		rc = copy_link(x, from_dir, leaf, st, to_dir, to_leaf);
+		struct link l;
+
+		rc = read_link(from_dir, leaf, &l) < 0 ? -1 : copy_link(x, &l, to_dir, to_leaf);
 		w.t.links = rc == 0;
 	} else if (S_ISFIFO(st->st_mode)) {
 		rc = copy_pipe(x, &w, st, from_dir, leaf, to_dir, to_leaf);

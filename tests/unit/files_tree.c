@@ -122,6 +122,15 @@ int mkdirat(int dir, const char *name, mode_t mode)
 	return rc;
 }
 
+static const char *vanishing; /* the name of a link that is gone when it is read */
+
+ssize_t readlinkat(int dir, const char *name, char *buf, size_t n)
+{
+	if (vanishing && strcmp(name, vanishing) == 0)
+		unlinkat(dir, name, 0);
+	return syscall(SYS_readlinkat, dir, name, buf, n);
+}
+
 static void assert_same(const char *a, const char *b)
 {
 	char command[8 * PATH_MAX];
@@ -343,6 +352,25 @@ static void test_copy_whole(void **state)
 	assert_int_equal(e.kind, ERR_REFUSED);
 	files_root_close(from);
 	files_root_close(to);
+}
+
+/* A link that is gone when it is read is left out and counted, as a file is. */
+static void test_copy_vanishing(void **state)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+
+	(void)state;
+	tree_text("root/passing/stays", "x");
+	assert_int_equal(symlink("stays", tree_path("root/passing/goes")), 0);
+	vanishing = "goes";
+	assert_int_equal(copy_tree("passing", "passed", &o, &t), ERR_NONE);
+	vanishing = NULL;
+	assert_int_equal(t.errors, 0);
+	assert_int_equal(t.gone, 1);
+	assert_int_equal(t.links, 0);
+	assert_true(tree_exists("root/passed/stays"));
+	assert_false(tree_exists("root/passed/goes"));
 }
 
 static void test_copy_refused(void **state)
@@ -888,6 +916,7 @@ int main(void)
 		cmocka_unit_test(test_copy_name_taken),
 		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
+		cmocka_unit_test(test_copy_vanishing),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_copy_special),
 		cmocka_unit_test(test_copy_attributes),
