@@ -248,8 +248,10 @@ def _():
                                 ("start_command", {"argv": ["x" * 100000] * 80}), ("start_command", {"command": "x", "env": {"A": "b" * 131071}}),
                                 ("start_command", {"command": "x", "work_dir": "/" * 4096})):
             assert "too long" in c.fails(name, **arguments), name
+        # Together more than it may have; with a sanitizer, which keeps what was freed, that would show nothing.
+        words = ["é" * 50000] * (40 if os.environ["VARIANT"] in ("debug", "release") else 4)
         for _ in range(70):
-            c.ask("tools/call", name="start_command", arguments={"argv": ["é" * 50000] * 40})
+            c.ask("tools/call", name="start_command", arguments={"argv": words})
         wait_until(lambda: all(x["state"] == "ended" for x in c.call("list_commands")["commands"]))
         listed = c.call("list_commands")["commands"]
         assert len(listed) == 64 and all(len(x["command"].encode()) < 4100 and x["command"].endswith("é...") for x in listed), listed[0]
