@@ -608,15 +608,15 @@ def _():
 def _():
     put("small", "text\n")
     seen = set()
-    # Those that read, the one of the log, and the one that waits for them: none for calls.  As soon as the second reader is there.
-    for _ in range(20):
+    # Those that read, the one of the log, and the one that waits for them: none for calls.  As soon as the second reader is there;
+    # where the machine is busy a read takes so long that others are let past it.  ThreadSanitizer has one of its own.
+    until, few = time.monotonic() + PATIENCE, 5 if os.environ["VARIANT"] == "tsan" else 4
+    while few not in seen:
+        assert time.monotonic() < until, seen
         with Client("team.yaml") as c:
             for _ in range(20):
                 assert c.call("read_text_file", path="small") == "text\n"
             seen.add(len(os.listdir(f"/proc/{c.server.pid}/task")))
-            if 4 in seen:
-                break
-    assert 4 in seen, seen
 
 
 @case("what keeps a read waiting keeps no other message waiting")
