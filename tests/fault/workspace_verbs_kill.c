@@ -15,6 +15,7 @@
 #include <berth/str.h>
 
 #include "lib/killed.h"
+#include "lib/orphans.h"
 #include "lib/tree.h"
 
 #define AT_MOST 5000 /* calls; none of these makes as many */
@@ -143,9 +144,11 @@ static void begin_kills(void)
 /* Those that sign the log go on for a moment. */
 static void end_kills(void)
 {
-	while (waitpid(-1, NULL, 0) > 0)
-		;
+	int left = orphans_wait();
+
 	tree_remove();
+	if (left)
+		fail_msg("a process of a command goes on");
 }
 
 /* `begin` before each; `killed` is killed; `check` then, with whether it was. */

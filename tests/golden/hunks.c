@@ -18,6 +18,7 @@
 #include <berth/str.h>
 
 #include "app/app.h"
+#include "lib/orphans.h"
 #include "lib/tree.h"
 #include "golden/fixture/play.h"
 
@@ -81,11 +82,11 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	int left = orphans_wait();
+
 	(void)state;
-	while (waitpid(-1, NULL, 0) > 0)
-		;
 	tree_remove();
-	return 0;
+	return left;
 }
 
 #define OPEN \

@@ -21,6 +21,7 @@
 #include <berth/text.h>
 
 #include "app/app.h"
+#include "lib/orphans.h"
 #include "lib/tree.h"
 #include "golden/fixture/play.h"
 
@@ -242,11 +243,11 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	int left = orphans_wait();
+
 	(void)state;
-	while (waitpid(-1, NULL, 0) > 0)
-		;
 	tree_remove();
-	return 0;
+	return left;
 }
 
 int main(void)
