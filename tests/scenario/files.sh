@@ -223,4 +223,14 @@ END
 check ':delete shows path, count and bytes' "$BERTH" -H "unix://$TMPDIR/no-engine" --script delete.script
 check 'and deletes nothing unasked' test -f doom/a/f
 
+# Its second write is the outcome's record.
+late_signal() {
+	echo here >late && "$BERTH" files read late >/dev/null || return
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0 strace -qq -s 200 -o late.calls -e trace=pwrite64 -e inject=pwrite64:signal=SIGTERM:when=2 \
+		"$BERTH" files read late || return
+	tail -n 2 late.calls
+	grep -A1 'intent.*file.read' late.calls | grep -q 'SIGTERM'
+}
+check 'a signal that comes when all is done changes nothing' says 0 'here*SIGTERM*' late_signal
+
 exit $bad

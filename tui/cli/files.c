@@ -417,6 +417,9 @@ static int run_verb(struct files_cli *x, const char *program, struct err *e)
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	rc = x->c->command->files(x, e);
+	/* What is done is recorded to the end; nothing runs any more that a signal could end. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
 	files_cli_quiet();
 	files_root_close(x->root);
 	files_close(x->files);
