@@ -72,13 +72,17 @@ check 'it makes room and ends' wait_for 60 ended
 check 'in order' grep -qx room exec.out
 
 of='who shows it'
+of_lim() { python3 -c 'import json,sys; print(next(w for w in json.load(sys.stdin)["workspaces"] if w["name"] == "lim")[sys.argv[1]])' "$1"; }
 # known FIELD: as the keeper has it, without a count now.
-known() { "$BERTH" workspace usage --cached --json | python3 -c 'import json,sys; print(next(w for w in json.load(sys.stdin)["workspaces"] if w["name"] == "lim")[sys.argv[1]])' "$1"; }
+known() { "$BERTH" workspace usage --cached --json | of_lim "$1"; }
 # sees FIELD N: a flag of the keeper's.
 sees() { [ "$("$BERTH" workspace show lim --json | python3 -c 'import json,sys; print((json.load(sys.stdin)["live_flags"] or {}).get(sys.argv[1]))' "$1")" = "$2" ]; }
 holds() { [ "$(known bytes)" = "$1" ]; }
+# The keeper may not have looked yet at what was removed a moment ago.
+is_up_to_date() { holds "$("$BERTH" workspace usage --json | of_lim bytes)"; }
 "$BERTH" workspace limit lim --bytes 1g >/dev/null
 check 'nothing is flagged that was there before' wait_for 60 sees secrets 0
+check 'what room was made is known' wait_for 60 is_up_to_date
 before=$(known bytes)
 inside 'head -c 3000000 /dev/zero >more; echo API_TOKEN=abcd1234efgh5678 >settings; ln -s /etc out; echo x >run; chmod +x run'
 check 'it ends' wait_for 60 ended
