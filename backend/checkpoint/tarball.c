@@ -27,8 +27,7 @@
 #include "checkpoint/trees.h"
 #include "files/files.h"
 
-#define AHEAD (8u << 20)  /* bytes after which the kernel is told to begin writing them */
-#define LOOKED (1u << 20) /* bytes of a file that are shown */
+#define AHEAD (8u << 20) /* bytes after which the kernel is told to begin writing them */
 #define TEXT_SEEN (8u << 10)
 
 /* What was read back: of each file in the tar, and all of their paths. */
@@ -46,7 +45,12 @@ struct tarring {
 	const struct checkpoint_archiving *o;
 	struct pack_hands hands;
 	struct str path;
-	bool begun;                      /* all but the files is written */
+	bool begun; /* all but the files is written */
+	enum {
+		SHOWN_NOTHING,
+		SHOWN_NAME,
+		SHOWN_TEXT
+	} shown;                         /* of the file in hand, to the caller */
 	uint8_t key[READBACK_KEY_BYTES]; /* nobody else's, of this archive */
 	struct hasher *keyed;
 	uint8_t (*written)
@@ -177,16 +181,23 @@ static int put_data(struct tarring *t, const void *bytes, size_t n, struct err *
 	return archive_write_data(t->out, bytes, n) == (la_ssize_t)n ? 0 : refuse_write(t, e);
 }
 
+/* The next block of the file, in the buffer; of what is not text only its first byte, for the name. */
 static void show_content(struct tarring *t, size_t n)
 {
-	size_t seen = n < TEXT_SEEN ? n : TEXT_SEEN;
-
-	if (n > LOOKED)
-		n = LOOKED;
-	if (!t->o->look || n == 0)
+	if (!t->o->look || n == 0 || t->shown == SHOWN_NAME)
 		return;
-	/* Of what is not text the name alone may tell something. */
-	t->o->look(t->o->ctx, t->path.s, t->hands.buf, memchr(t->hands.buf, '\0', seen) ? 1 : n);
+	if (t->shown == SHOWN_NOTHING && memchr(t->hands.buf, '\0', n < TEXT_SEEN ? n : TEXT_SEEN))
+		t->shown = SHOWN_NAME;
+	else
+		t->shown = SHOWN_TEXT;
+	t->o->look(t->o->ctx, t->path.s, t->hands.buf, t->shown == SHOWN_NAME ? 1 : n);
+}
+
+static void end_showing(struct tarring *t)
+{
+	if (t->shown)
+		t->o->look(t->o->ctx, t->path.s, "", 0);
+	t->shown = SHOWN_NOTHING;
 }
 
 static int tar_whole(struct tarring *t, struct manifest *m, uint32_t i, int file, struct err *e)
@@ -207,8 +218,7 @@ static int tar_whole(struct tarring *t, struct manifest *m, uint32_t i, int file
 			return below_error(e, n < 0 ? errno : ENOENT, "read", m, i, NULL);
 		hasher_add(t->hands.hasher, t->hands.buf, (size_t)n);
 		hasher_add(t->keyed, t->hands.buf, (size_t)n);
-		if (at == 0)
-			show_content(t, (size_t)n);
+		show_content(t, (size_t)n);
 		if (put_data(t, t->hands.buf, (size_t)n, e) < 0)
 			return -1;
 		at += (uint64_t)n;
@@ -228,6 +238,8 @@ static int tar_range(struct tarring *t, struct manifest *m, uint32_t i, int file
 		/* Of a hole the writer takes the length only. */
 		if (!hole && pread(file, t->hands.buf, want, (off_t)from) != (ssize_t)want)
 			return below_error(e, ENOENT, "read", m, i, NULL);
+		if (!hole)
+			show_content(t, want);
 		if (put_data(t, t->hands.buf, want, e) < 0)
 			return -1;
 		from += want;
@@ -263,14 +275,11 @@ static int tar_sparse(struct tarring *t, struct manifest *m, uint32_t i, int fil
 	return rc < 0 ? -1 : tar_range(t, m, i, file, at, x->size - at, true, e);
 }
 
-static int tar_file(void *ctx, struct manifest *m, uint32_t i, int file, struct err *e)
+static int put_file(struct tarring *t, struct manifest *m, uint32_t i, int file, struct err *e)
 {
-	struct tarring *t = ctx;
 	struct entry *x = &m->entry[i];
 	struct stat st;
 
-	if (!t->begun && tar_others(t, m, e) < 0)
-		return -1;
 	if (fstat(file, &st) < 0)
 		return below_error(e, errno, "read", m, i, NULL);
 	x->size = (uint64_t)st.st_size;
@@ -283,6 +292,18 @@ static int tar_file(void *ctx, struct manifest *m, uint32_t i, int file, struct 
 	if (pack_put(NULL, &t->hands, file, x) < 0)
 		return below_error(e, errno == EAGAIN ? ENOENT : errno, "read", m, i, NULL);
 	return x->flags & ENTRY_SPARSE ? tar_sparse(t, m, i, file, e) : tar_whole(t, m, i, file, e);
+}
+
+static int tar_file(void *ctx, struct manifest *m, uint32_t i, int file, struct err *e)
+{
+	struct tarring *t = ctx;
+	int rc;
+
+	if (!t->begun && tar_others(t, m, e) < 0)
+		return -1;
+	rc = put_file(t, m, i, file, e);
+	end_showing(t);
+	return rc;
 }
 
 /* --- reading back --- */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <berth/checkpoint.h>
+#include <berth/leak_blocks.h>
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
@@ -189,20 +190,31 @@ static int end_archived(
 
 struct seeking_leaks {
 	const struct workspace_archiving *o;
+	struct leak_search search; /* of the file in hand */
+	bool begun, full;
 };
 
 static void seek_leaks(void *ctx, const char *path, const char *bytes, size_t n)
 {
-	const struct seeking_leaks *s = ctx;
+	struct seeking_leaks *s = ctx;
 
-	workspace_find_secrets(path, bytes, n, s->o->leak, s->o->ctx);
+	if (!s->begun)
+		leak_search_init(&s->search, path, s->o->leak, s->o->ctx);
+	s->begun = true;
+	if (n && !s->full)
+		s->full = !leak_search_add(&s->search, bytes, n);
+	if (n)
+		return;
+	leak_search_end(&s->search);
+	leak_search_release(&s->search);
+	s->begun = s->full = false;
 }
 
 int workspace_archive(struct workspaces *w, const struct workspace_archiving *o,
 	struct workspace_archive *ret, struct err *e)
 {
 	const char *as = o->as ? o->as : o->name;
-	struct seeking_leaks leaks = {o};
+	struct seeking_leaks leaks = {.o = o};
 	struct checkpoint_archiving how = {.name = as,
 		.level = o->level,
 		.threads = o->threads,

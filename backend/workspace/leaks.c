@@ -9,15 +9,17 @@
 
 #include <berth/workspace.h>
 #include <berth/mem.h>
+#include <berth/str.h>
 #include <berth/text.h>
 
-#define LINE_LOOKED 4096 /* bytes of a line in which NAME=VALUE is looked for */
-#define KEY_LOOKED 96    /* in which PRIVATE KEY follows "-----BEGIN " */
-#define VALUE_MIN 12     /* shorter values of telling names are mostly words */
-#define KEY_MAX 65536    /* bytes of a private key that are hidden */
+#define LINE_LOOKED 4096  /* bytes of a line in which NAME=VALUE is looked for */
+#define KEY_LOOKED 96     /* in which PRIVATE KEY follows "-----BEGIN " */
+#define VALUE_MIN 12      /* shorter values of telling names are mostly words */
+#define NAME_SHOWN 80     /* characters of the name of a value */
+#define VARIED_LOOKED 256 /* characters of a value that show whether it is random */
 
 /* What is of a token behind its beginning. */
-enum alphabet { UPPER, WORDS, DASHED };
+enum alphabet { UPPER, WORDS, DASHED, DOTTED };
 
 static const struct token {
 	const char *begin;
@@ -45,7 +47,7 @@ static const struct token {
 	{"npm_", WORDS, 36, "a token of npm"},
 	{"pypi-", DASHED, 40, "a token of PyPI"},
 	{"hf_", WORDS, 30, "a token of Hugging Face"},
-	{"eyJ", DASHED, 30, "a web token"},
+	{"eyJ", DOTTED, 30, "a web token"},
 };
 
 static const char *const names[] = {".env", "*.env", ".env.*", "*.key", "*.pem", "*.p12", "*.pfx",
@@ -61,6 +63,10 @@ struct seeking {
 	const char *told;    /* up to here nothing more is told: one of a line is enough */
 	const char *counted; /* up to here `line` is counted */
 	unsigned line;
+	const char *
+		value_end; /* of the value that was measured last: of many signs in one it is the same */
+	const char *dotted_end; /* the same for parts with dots between them */
+	const char *key_end;    /* of the private key that was found last */
 	workspace_secret_fn *tell;
 	void *ctx;
 	char *mask; /* the same bytes, in which what is found is hidden; or NULL */
@@ -99,6 +105,7 @@ static bool is_in(enum alphabet of, char c)
 	case UPPER: return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 	case WORDS: return isalnum((unsigned char)c) || c == '_';
 	case DASHED: return isalnum((unsigned char)c) || c == '_' || c == '-';
+	case DOTTED: return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 	}
 	return false;
 }
@@ -109,6 +116,7 @@ static bool is_varied(const char *s, size_t n)
 	bool letter = false, digit = false, seen[256] = {false};
 	unsigned kinds = 0;
 
+	n = n < VARIED_LOOKED ? n : VARIED_LOOKED;
 	for (size_t i = 0; i < n; i++) {
 		letter = letter || isalpha((unsigned char)s[i]);
 		digit = digit || isdigit((unsigned char)s[i]);
@@ -118,12 +126,18 @@ static bool is_varied(const char *s, size_t n)
 	return letter && digit && kinds >= 6;
 }
 
-/* The parts of a web token are behind dots. */
 static const char *end_of_token(const struct seeking *s, enum alphabet of, const char *at)
 {
-	while (at < s->end && (is_in(of, *at) || (of == DASHED && *at == '.')))
+	while (at < s->end && is_in(of, *at))
 		at++;
 	return at;
+}
+
+static const char *end_of_dotted(struct seeking *s, const char *at)
+{
+	if (at >= s->dotted_end)
+		s->dotted_end = end_of_token(s, DOTTED, at);
+	return s->dotted_end;
 }
 
 static void match_token(struct seeking *s, const char *at)
@@ -132,8 +146,8 @@ static void match_token(struct seeking *s, const char *at)
 		return; /* in the middle of a word */
 	for (size_t i = 0; i < COUNT(tokens); i++) {
 		const struct token *t = &tokens[i];
-		size_t length, n = 0;
-		const char *rest;
+		const char *rest, *end;
+		size_t length;
 
 		if (at[0] != t->begin[0] || at[1] != t->begin[1])
 			continue;
@@ -141,26 +155,28 @@ static void match_token(struct seeking *s, const char *at)
 		rest = at + length;
 		if ((size_t)(s->end - at) < length + t->min || memcmp(at, t->begin, length) != 0)
 			continue;
-		while (rest + n < s->end && n < 256 && is_in(t->of, rest[n]))
-			n++;
-		if (n < t->min || !is_varied(at, length + n))
+		end = t->of == DOTTED ? end_of_dotted(s, rest) : end_of_token(s, t->of, rest);
+		if ((size_t)(end - rest) < t->min || !is_varied(at, (size_t)(end - at)))
 			continue;
 		tell_secret(s, at, t->what);
-		hide_bytes(s, rest, end_of_token(s, t->of, rest));
+		/* What is behind a dot may belong to it. */
+		hide_bytes(s, rest, t->of == DASHED ? end_of_dotted(s, rest) : end);
 		return;
 	}
 }
 
-/* Up to its end, or where that is missing to an empty line. */
+/* Up to its end, however long it is, or where that is missing to an empty line. */
 static void hide_key(struct seeking *s, const char *from)
 {
 	size_t n = (size_t)(s->end - from);
 	const char *end;
 
-	n = n < KEY_MAX ? n : KEY_MAX;
+	if (!s->mask || from < s->key_end)
+		return;
 	end = memmem(from, n, "-----END", 8);
 	end = end ? end : memmem(from, n, "\n\n", 2);
-	hide_bytes(s, from, end ? end : from + n);
+	s->key_end = end ? end : s->end;
+	hide_bytes(s, from, s->key_end);
 }
 
 /* "-----BEGIN OPENSSH PRIVATE KEY-----" */
@@ -213,20 +229,16 @@ static bool is_value_char(char c)
 	return is_name_char(c) || c == '+' || c == '/' || c == '=';
 }
 
-static const char *end_of_value(const struct seeking *s, const char *at)
-{
-	while (at < s->end && is_value_char(*at))
-		at++;
-	return at;
-}
-
 /* How long the value behind a sign is; 0: it is none, or too short. */
-static size_t measure_value(const struct seeking *s, const char *value)
+static size_t measure_value(struct seeking *s, const char *value)
 {
-	size_t n = 0;
+	const char *end = value < s->value_end ? s->value_end : value;
+	size_t n;
 
-	while (value + n < s->end && n < 256 && is_value_char(value[n]))
-		n++;
+	while (end < s->end && is_value_char(*end))
+		end++;
+	s->value_end = end;
+	n = (size_t)(end - value);
 	if (n < VALUE_MIN)
 		return 0;
 	/* A call, a path, a variable follow with another character. */
@@ -255,7 +267,7 @@ static void match_value(struct seeking *s, const char *mark)
 	if (from < to && text_looks_secret(name) && is_varied(value, n) &&
 		(mark - s->bytes < LINE_LOOKED || memrchr(mark - LINE_LOOKED, '\n', LINE_LOOKED))) {
 		tell_secret(s, mark, "a value whose name tells a secret");
-		hide_bytes(s, value, end_of_value(s, value));
+		hide_bytes(s, value, value + n);
 	}
 }
 
@@ -393,17 +405,25 @@ static bool holds_secrets(const char *path)
 		!matches_name_in(name, samples, COUNT(samples));
 }
 
-size_t workspace_find_secrets(
-	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx)
+static struct seeking seek_in(const char *path, const char *bytes, size_t n)
 {
-	struct seeking s = {.bytes = bytes,
+	return (struct seeking){.bytes = bytes,
 		.end = bytes + n,
 		.path = path,
 		.told = bytes,
 		.counted = bytes,
-		.tell = tell,
-		.ctx = ctx};
+		.value_end = bytes,
+		.dotted_end = bytes,
+		.key_end = bytes};
+}
 
+size_t workspace_find_secrets(
+	const char *path, const char *bytes, size_t n, workspace_secret_fn *tell, void *ctx)
+{
+	struct seeking s = seek_in(path, bytes, n);
+
+	s.tell = tell;
+	s.ctx = ctx;
 	if (n && holds_secrets(path))
 		tell_secret(&s, bytes, "a file that holds secrets by its name");
 	s.told = bytes;
@@ -412,31 +432,48 @@ size_t workspace_find_secrets(
 	return s.found;
 }
 
+/* Where the value of a line "NAME=VALUE" begins; NULL: it is not one.  The last line of a key ends with '=', too. */
+static const char *find_value(const char *at, const char *to)
+{
+	const char *sign = memchr(at, '=', (size_t)(to - at));
+
+	if (!sign || to - sign < 2 || sign[1] == '=' || sign[1] == '\r' || sign - at > NAME_SHOWN)
+		return NULL;
+	for (; at < sign; at++)
+		if (!is_name_char(*at) && *at != ' ')
+			return NULL;
+	return sign + 1;
+}
+
 /* Of a file that is one secret: all but the names of its values. */
 static void hide_lines(struct seeking *s)
 {
 	for (const char *at = s->bytes, *to; at < s->end; at = to < s->end ? to + 1 : to) {
-		const char *sign;
+		const char *value;
 
 		to = end_of_line(s, at);
-		sign = memchr(at, '=', (size_t)(to - at));
-		hide_bytes(s, sign ? sign + 1 : at, to);
+		value = find_value(at, to);
+		hide_bytes(s, value ? value : at, to);
 	}
 }
 
 size_t workspace_mask_secrets(const char *path, char *bytes, size_t n)
 {
-	struct seeking s = {.bytes = bytes,
-		.end = bytes + n,
-		.path = path,
-		.told = bytes,
-		.counted = bytes,
-		.mask = bytes};
+	struct seeking s = seek_in(path, bytes, n);
 
+	s.mask = bytes;
 	if (n && holds_secrets(path)) {
 		hide_lines(&s);
 		return 1;
 	}
 	look_at_bytes(&s);
 	return s.found;
+}
+
+bool workspace_add_masked(struct str *out, const char *text, size_t n)
+{
+	size_t before = out->len;
+
+	str_add(out, text, n);
+	return n && workspace_mask_secrets("", out->s + before, n) > 0;
 }

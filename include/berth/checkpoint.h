@@ -140,7 +140,8 @@ struct checkpoint_archiving {
 	const char *name; /* that the archive has in sentences and in itself */
 	int level;        /* of zstd; 0: its own default */
 	unsigned threads; /* that compress; 0: everything runs on the calling thread */
-	/* Is shown each file's path and content, as far as it is text, of at most 1 MiB; or NULL. */
+	/* Is shown each file's path and content, block by block (at most 1 MiB), and 0 bytes at its end; of a file that
+	 * is not text, or is empty, at most one byte.  Or NULL. */
 	void (*look)(void *ctx, const char *path, const char *bytes, size_t n);
 	void *ctx;
 };

@@ -26,7 +26,7 @@ struct leak_search {
 void leak_search_init(
 	struct leak_search *s, const char *path, workspace_secret_fn *tell, void *ctx);
 void leak_search_release(struct leak_search *s);
-/* Blocks of less than 1 MiB.  false: so much was told that no more will be. */
+/* Blocks of at most 1 MiB.  false: so much was told that no more will be. */
 bool leak_search_add(struct leak_search *s, const char *bytes, size_t n);
 void leak_search_end(struct leak_search *s); /* what was held back is looked at, too */
 

@@ -24,6 +24,7 @@
 
 #include "err.h"
 #include "repo.h"
+#include "str.h"
 
 #define WORKSPACE_NAME_MAX 64
 
@@ -282,6 +283,8 @@ size_t workspace_find_secrets(
 /* What it would find becomes asterisks, as many, of all lines alike: for whoever shows a content.  How many there are is
  * not what that tells. */
 size_t workspace_mask_secrets(const char *path, char *bytes, size_t n);
+/* Append a name, the target of a link or another short text, masked in the same way.  true: something was. */
+bool workspace_add_masked(struct str *out, const char *text, size_t n);
 
 /*
  * The end of one.  An archive is archives/tasks/NAME.tar.zst or archives/projects/NAME.tar.zst: synced, read back

@@ -53,6 +53,15 @@ check 'the archive stayed' test -e "$tree/archives/tasks/fix.tar.zst"
 check 'a name that leads out' says 2 '*not a valid workspace name*' "$BERTH" workspace archive --as ../x fix
 check 'one that is none' says 1 '*no archive*' "$BERTH" workspace unarchive ../../x
 
+# Likely secrets are found wherever in a file they are, however long they are.
+"$BERTH" workspace create task far >out
+long=$(printf 'abcd1234EFGH5678%.0s' {1..40})
+{ yes 'an ordinary line' | head -n 200000 && printf 'API_TOKEN=%s\n' "$long"; } >"$tree/tasks/far/files/long"
+truncate -s 4M "$tree/tasks/far/files/sparse.key"
+printf 'x' >>"$tree/tasks/far/files/sparse.key"
+check 'far behind the beginning of a file, and by the name of one with holes' \
+	says 0 'secret   files/long:200001  likely *secret   files/sparse.key  likely *archived*' "$BERTH" workspace archive far
+
 # Damage.
 printf 'x' | dd of="$tree/archives/tasks/fix.tar.zst" bs=1 seek=300 conv=notrunc status=none
 check 'a damaged archive is found' says 1 '*archives/tasks/fix-2: sound*' "$BERTH" workspace verify

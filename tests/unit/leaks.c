@@ -85,6 +85,81 @@ static void assert_masked(const char *path, const char *text, const char *want, 
 		assert_int_equal(workspace_find_secrets("", s.s, s.len, NULL, NULL), 0);
 }
 
+static void add_many(struct str *s, const char *text, int times)
+{
+	while (times-- > 0)
+		str_adds(s, text);
+}
+
+/* Long ones are found, and masked to their end. */
+static void test_long_secrets(void **state)
+{
+	static const int times[] = {20, 40, 1000};
+	AUTO_STR struct str key = STR_INIT, masked = STR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(times); i++) {
+		AUTO_STR struct str text = STR_INIT, want = STR_INIT;
+
+		str_adds(&text, "x\n\"api_key\": \"");
+		str_adds(&want, "x\n\"api_key\": \"");
+		add_many(&text, "a1B2/c3D4+e5F6gh", times[i]);
+		add_many(&want, "****************", times[i]);
+		str_adds(&text,
+			"\", gh"
+			"p_");
+		str_adds(&want,
+			"\", gh"
+			"p_");
+		add_many(&text, "a1B2c3D4", times[i]);
+		add_many(&want, "********", times[i]);
+		assert_told("a", text.s, "a:2 a value whose name tells a secret\n");
+		assert_masked("a", text.s, want.s, true);
+	}
+	/* Longer than what is read at once, too. */
+	str_adds(&key,
+		"-----BEGIN RSA PRIVATE"
+		" KEY-----\n");
+	str_adds(&masked, key.s);
+	add_many(&key, "MIIEowIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0\n", 3000);
+	add_many(&masked, "********************************************\n", 3000);
+	str_adds(&key,
+		"-----END RSA PRIVATE"
+		" KEY-----\nnext\n");
+	str_adds(&masked,
+		"-----END RSA PRIVATE"
+		" KEY-----\nnext\n");
+	assert_masked("a", key.s, masked.s, true);
+	/* A web token with a short first part. */
+	assert_told("a",
+		"see ey"
+		"JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxw1 here",
+		"a:1 a web token\n");
+}
+
+/* The last line of a key looks like a name without a value. */
+static void test_keys_in_named_files(void **state)
+{
+	(void)state;
+	assert_masked("x/server.key",
+		"-----BEGIN PRIVATE"
+		" KEY-----\nMIIEow\nAQEA0Z3VS5==\r\nAQEA0Z3VS5=\n",
+		"***************************\n******\n************\r\n***********\n", true);
+	assert_masked("x/.env", "export A=b\nB=\"-----BEGIN\nMIIE+w/x=c\nC==\n",
+		"export A=*\nB=***********\n**********\n***\n", true);
+}
+
+static void test_masked_names(void **state)
+{
+	AUTO_STR struct str s = STR_INIT;
+
+	(void)state;
+	str_adds(&s, "to ");
+	assert_true(workspace_add_masked(&s, "https://me:hunter2hunter@host/x", 31));
+	assert_false(workspace_add_masked(&s, ", .env", 6));
+	assert_string_equal(s.s, "to https://me:*************@host/x, .env");
+}
+
 /* All that is told, and all of it, however long; lines stay lines. */
 static void test_masked(void **state)
 {
@@ -259,7 +334,8 @@ static void test_secrets_at_any_place(void **state)
 static void test_secrets_begun_often(void **state)
 {
 	static const char *const often[] = {"-----BEGIN ", "sk-", "A_TOKEN=", "TOKEN: \"",
-		"a://b:c", "--", "=", "eyJ", "KEY   =   ", "gh", "A_KEY=a8f5f167f44f4964 "};
+		"a://b:c", "--", "=", "eyJ", "KEY   =   ", "gh", "A_KEY=a8f5f167f44f4964 ",
+		"KEY=", "eyJ.", "sk-aaaaaaaaaaaaaaaaaaaa1.", "-----BEGIN PRIVATE KEY-----"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(often); i++) {
@@ -268,6 +344,7 @@ static void test_secrets_begun_often(void **state)
 		while (text.len < 4 << 20)
 			str_adds(&text, often[i]);
 		assert_in_range(workspace_find_secrets("a", text.s, text.len, NULL, NULL), 0, 1);
+		workspace_mask_secrets("a", text.s, text.len);
 	}
 }
 
@@ -296,6 +373,9 @@ int main(void)
 		cmocka_unit_test(test_private_keys),
 		cmocka_unit_test(test_secret_values),
 		cmocka_unit_test(test_masked),
+		cmocka_unit_test(test_long_secrets),
+		cmocka_unit_test(test_keys_in_named_files),
+		cmocka_unit_test(test_masked_names),
 		cmocka_unit_test(test_no_secrets),
 		cmocka_unit_test(test_telling_names),
 		cmocka_unit_test(test_secrets_in_any_bytes),
