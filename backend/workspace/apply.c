@@ -397,16 +397,20 @@ void apply_show_hunk(struct apply *t, size_t hunk, bool secrets, struct str *out
 	struct applying *x = &p->applying[h->item];
 	const char *path = t->item[h->item].path;
 	const struct str *old = &x->old, *new = &x->content;
+	AUTO_STR struct str shown = STR_INIT;
 
 	if (h->whole)
 		return;
-	if (!secrets)
+	str_adds(&shown, path);
+	if (!secrets) {
 		mask_once(path, x);
+		workspace_mask_secrets("", shown.s, shown.len);
+	}
 	if (!secrets && (x->old_masked.len || x->masked.len)) {
 		old = &x->old_masked;
 		new = &x->masked;
 	}
-	diff_unified(out, path, old->s, old->len, new->s, new->len, &h->lines, 1);
+	diff_unified(out, shown.s, old->s, old->len, new->s, new->len, &h->lines, 1);
 }
 
 /* The target's lines, but where a hunk of hunk[from..to) was chosen. */

@@ -9,14 +9,19 @@
 #include <berth/mem.h>
 #include <berth/str.h>
 #include <berth/text.h>
+#include <berth/workspace.h>
 
 static void keep_flag(void *ctx, enum flag flag, const char *path, unsigned line, const char *what)
 {
 	struct flags *f = ctx;
+	struct str shown = STR_INIT, of = STR_INIT;
 
-	if (f->nnamed[flag] < FLAGS_NAMED)
-		f->named[flag][f->nnamed[flag]++] =
-			(struct flagged){xstrdup(path), xstrdup(what), line};
+	if (f->nnamed[flag] == FLAGS_NAMED)
+		return;
+	workspace_add_masked(&shown, path, strlen(path));
+	workspace_add_masked(&of, what, strlen(what));
+	f->named[flag][f->nnamed[flag]++] =
+		(struct flagged){str_detach(&shown), str_detach(&of), line};
 }
 
 int flags_find(int dir, const char *place, const struct checkpoint_info *points, size_t npoints,

@@ -123,6 +123,7 @@ static const char *branch_of(struct workspaces *w, const char *project, struct a
 		return "";
 	text[n] = '\0';
 	text[strcspn(text, "\r\n")] = '\0';
+	workspace_mask_secrets("", text, strlen(text)); /* an agent chose it */
 	if (strncmp(text, BRANCH, strlen(BRANCH)) == 0)
 		return arena_strdup(mem, text + strlen(BRANCH));
 	return arena_printf(mem, "%.8s", text); /* no branch: a commit */

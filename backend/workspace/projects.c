@@ -74,6 +74,8 @@ int workspace_git_look(
 		return err_set(e, ERR_CONFLICT, "project %s was replaced in the meantime", name);
 	if (repo_look(dir, &ret->state, e))
 		return -1;
+	/* An agent chose it. */
+	workspace_mask_secrets("", ret->state.branch, strlen(ret->state.branch));
 	ret->looked_ns = clock_wall_ms() * 1000000;
 	return keep_git(w, &i, ret, e);
 }

@@ -53,6 +53,7 @@ static void look_at_dir(struct removable *r, const char *path)
 {
 	AUTO_CLOSE int fd = beneath_open(r->root, *path ? path : ".",
 		O_PATH | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
+	AUTO_STR struct str shown = STR_INIT;
 	char owner[USER_NAME_MAX];
 	struct stat st;
 
@@ -60,7 +61,8 @@ static void look_at_dir(struct removable *r, const char *path)
 		return;
 	if (r->n++ < NAMED) {
 		str_adds(&r->named, r->n > 1 ? ", " : "");
-		text_quote_name(&r->named, *path ? path : ".", *path ? strlen(path) : 1);
+		workspace_add_masked(&shown, path, strlen(path));
+		text_quote_name(&r->named, shown.len ? shown.s : ".", shown.len ? shown.len : 1);
 		str_addf(&r->named, " of %s", user_name(st.st_uid, owner));
 	}
 }

@@ -42,7 +42,7 @@ struct flags {
 	char since[CHECKPOINT_NAME_MAX +
 		1]; /* the newest checkpoint; "": there is none, and all of it counts */
 	struct flagged {
-		char *path, *what; /* raw bytes */
+		char *path, *what; /* likely secrets in them masked, else as they are */
 		unsigned line;
 	} named[FLAG_KINDS][FLAGS_NAMED];
 	size_t nnamed[FLAG_KINDS];

@@ -72,6 +72,30 @@ check 'so is all of a file that holds them' says 0 '*+PORT=\*\*?*' "$BERTH" work
 check 'also what goes away' says 0 '*-TOKEN=\*\*\*\**' "$BERTH" workspace diff leak-1 leak files/conf
 check 'where there is none nothing is said' says 0 '' "$BERTH" workspace diff leak leak-1 files/none
 check 'it is there for who asks' says 0 '*+TOKEN=a8f5f167f44f4964?+after' "$BERTH" workspace diff --secrets leak leak-1 files/conf
+# What an agent names is not shown either: targets of links, names of files.
+ln -s /srv/TOKEN=a8f5f167f44f4964 "$tasks/leak-1/files/link"
+printf 'KEY=c8f5f167f44f4964\n' >"$tasks/leak-1/files/TOKEN=b8f5f167f44f4964"
+printf 'else\n' >"$tasks/leak/files/TOKEN=b8f5f167f44f4964"
+check 'the target of a link is masked' says 0 '*+/srv/TOKEN=\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*?*likely secrets are masked*' \
+	"$BERTH" workspace diff leak leak-1 files/link
+check 'in a list, too' says 0 'added    files/link  -> /srv/TOKEN=\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*?*' \
+	"$BERTH" workspace diff --stat leak leak-1 files/link
+check 'for who asks it is there' says 0 '*+/srv/TOKEN=a8f5f167f44f4964*' "$BERTH" workspace diff --secrets leak leak-1 files/link
+hidden() { # hidden COMMAND...
+	"$@" >shown 2>&1
+	! grep -E 'TOKEN=[ab]8f5' shown && grep -q 'TOKEN=\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*\*' shown
+}
+check 'neither are shown by diff' hidden "$BERTH" workspace diff leak leak-1
+check 'nor as JSON' hidden "$BERTH" workspace diff --json leak leak-1
+check 'nor by show' hidden "$BERTH" workspace show leak-1
+check 'nor as JSON' hidden "$BERTH" workspace show --json leak-1
+check 'nor by debug' hidden "$BERTH" workspace debug leak-1
+check 'nor by overlap' hidden "$BERTH" workspace overlap leak-1 leak
+check 'nor by apply' hidden "$BERTH" workspace apply --dry-run leak-1 files --into leak
+check 'nor by its hunks' hidden "$BERTH" workspace apply --dry-run --patch leak-1 files --into leak
+check 'nor by hand-over' hidden "$BERTH" workspace hand-over --dry-run leak-1 leak files
+check 'nor by archive' hidden "$BERTH" workspace archive --as leaked leak-1
+"$BERTH" workspace clean archives/leaked >made
 check 'what git does not know is a line' says 0 'added    files/pipe  fifo' "$BERTH" workspace diff fix fix-1 files/pipe
 applies() {
 	rm -rf as && cp -a "$tasks/fix" as && "$BERTH" workspace diff fix fix-1 context.json prompt.md .env files/a files/out "files/$evil" >all.diff && (cd as && "$@" <../all.diff) &&

@@ -346,7 +346,7 @@ void workspace_cli_secrets(const struct apply_secret *secret, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_quote_name(&path, secret[i].path, strlen(secret[i].path));
+		workspace_cli_quote(&path, secret[i].path, strlen(secret[i].path));
 		if (secret[i].line)
 			printf("secret   %s:%u  likely %s\n", path.s, secret[i].line,
 				secret[i].what);
@@ -360,7 +360,7 @@ void workspace_cli_json_secrets(struct jsonw *j, const struct apply_secret *secr
 	jsonw_array(j, "secrets");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(j, NULL);
-		jsonw_text(j, "path", secret[i].path);
+		workspace_cli_json_name(j, "path", secret[i].path);
 		jsonw_uint(j, "line", secret[i].line);
 		jsonw_text(j, "what", secret[i].what);
 		jsonw_end(j);

@@ -98,6 +98,9 @@ void workspace_cli_git(const struct workspace_git *g, struct str *out);
 void workspace_cli_json_git(const struct workspace_git *g, struct jsonw *j);
 /* Lines of files, which may be anything: on a terminal each is made harmless. */
 void workspace_cli_lines(const struct str *text, bool terminal);
+/* A name, or the target of a link, that an agent chose: likely secrets in it masked, and quoted where it has to be. */
+void workspace_cli_quote(struct str *out, const char *name, size_t n);
+void workspace_cli_json_name(struct jsonw *j, const char *key, const char *name);
 /* What passes, and what does not: lines for a person, "items", "secrets" and "unchecked" of a JSON object, and the names of what
  * is written (free(*ret)). */
 void workspace_cli_apply(const struct apply *p);

@@ -101,7 +101,7 @@ static void print_hunk(struct apply *p, size_t i, bool secrets)
 	AUTO_STR struct str text = STR_INIT, path = STR_INIT;
 	char bytes[FORMAT_MAX];
 
-	text_quote_name(&path, item->path, strlen(item->path));
+	workspace_cli_quote(&path, item->path, strlen(item->path));
 	printf("hunk %zu of %zu  %-8s %s%s%s\n", i + 1, p->nhunk, fates[item->fate], path.s,
 		item->why ? "  " : "", item->why ? item->why : "");
 	apply_show_hunk(p, i, secrets, &text);
@@ -156,7 +156,7 @@ static void print_runs(const struct apply *p)
 	for (size_t i = 0; i < p->nruns; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_quote_name(&path, p->runs[i].path, strlen(p->runs[i].path));
+		workspace_cli_quote(&path, p->runs[i].path, strlen(p->runs[i].path));
 		printf("runs     %s  %s\n", path.s, p->runs[i].what);
 	}
 	fflush(stdout);
@@ -167,7 +167,7 @@ static void json_runs(struct jsonw *j, const struct apply *p)
 	jsonw_array(j, "runs");
 	for (size_t i = 0; i < p->nruns; i++) {
 		jsonw_object(j, NULL);
-		jsonw_text(j, "path", p->runs[i].path);
+		workspace_cli_json_name(j, "path", p->runs[i].path);
 		jsonw_text(j, "what", p->runs[i].what);
 		jsonw_end(j);
 	}
@@ -181,7 +181,7 @@ static void print_secrets(const struct apply *p)
 	for (size_t i = 0; i < p->nunchecked; i++) {
 		AUTO_STR struct str path = STR_INIT;
 
-		text_quote_name(&path, p->unchecked[i].path, strlen(p->unchecked[i].path));
+		workspace_cli_quote(&path, p->unchecked[i].path, strlen(p->unchecked[i].path));
 		printf("unchecked %s  looked through for secrets %s\n", path.s,
 			p->unchecked[i].why);
 	}
@@ -234,7 +234,7 @@ static void json_hunks(struct jsonw *j, struct apply *p, bool secrets)
 		apply_show_hunk(p, i, secrets, &text);
 		jsonw_object(j, NULL);
 		jsonw_uint(j, "number", i + 1);
-		jsonw_text(j, "path", p->item[p->hunk[i].item].path);
+		workspace_cli_json_name(j, "path", p->item[p->hunk[i].item].path);
 		jsonw_text(j, "lines", p->hunk[i].whole ? NULL : text.s);
 		jsonw_end(j);
 	}
@@ -350,7 +350,7 @@ static void print_items(const struct apply *p)
 		AUTO_STR struct str path = STR_INIT;
 		char bytes[FORMAT_MAX];
 
-		text_quote_name(&path, item->path, strlen(item->path));
+		workspace_cli_quote(&path, item->path, strlen(item->path));
 		printf("%-8s %s  %s", fates[item->fate], path.s, format_bytes(bytes, item->size));
 		if (item->executable)
 			printf("  executable");
@@ -391,7 +391,7 @@ void workspace_cli_json_apply(struct jsonw *j, const struct apply *p)
 		const struct apply_item *item = &p->item[i];
 
 		jsonw_object(j, NULL);
-		jsonw_text(j, "path", item->path);
+		workspace_cli_json_name(j, "path", item->path);
 		jsonw_text(j, "fate", fates[item->fate]);
 		jsonw_text(j, "why", item->why);
 		jsonw_text(j, "without", item->without);
@@ -404,7 +404,7 @@ void workspace_cli_json_apply(struct jsonw *j, const struct apply *p)
 	jsonw_array(j, "unchecked");
 	for (size_t i = 0; i < p->nunchecked; i++) {
 		jsonw_object(j, NULL);
-		jsonw_text(j, "path", p->unchecked[i].path);
+		workspace_cli_json_name(j, "path", p->unchecked[i].path);
 		jsonw_text(j, "why", p->unchecked[i].why);
 		jsonw_end(j);
 	}

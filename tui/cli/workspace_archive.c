@@ -131,12 +131,12 @@ static void note_dropped(void *ctx, const char *path, const char *what)
 
 	if (u->json) {
 		jsonw_object(&u->j, NULL);
-		jsonw_text(&u->j, "path", path);
+		workspace_cli_json_name(&u->j, "path", path);
 		jsonw_text(&u->j, "what", what);
 		jsonw_end(&u->j);
 		return;
 	}
-	text_quote_name(&clean, path, strlen(path));
+	workspace_cli_quote(&clean, path, strlen(path));
 	str_addf(&u->dropped, "dropped  %s  %s\n", clean.s, what);
 }
 

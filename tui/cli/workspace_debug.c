@@ -124,7 +124,7 @@ static void print_name(const char *path)
 {
 	AUTO_STR struct str name = STR_INIT;
 
-	text_quote_name(&name, path, strlen(path));
+	workspace_cli_quote(&name, path, strlen(path));
 	puts(name.s);
 }
 

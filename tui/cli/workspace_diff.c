@@ -32,7 +32,8 @@ struct shown {
 	struct change *lines;
 	size_t n;
 	uint64_t plus, minus;
-	const char *why; /* there are no lines to show: "binary" */
+	const char *why;                         /* there are no lines to show: "binary" */
+	struct str path, old_target, new_target; /* as they are shown */
 };
 
 static const char *name_of_type(mode_t mode)
@@ -89,7 +90,6 @@ static uint64_t count_text_lines(const char *s, size_t from, size_t to)
 static int show_change(
 	struct diffing *d, struct checkpoint_change *c, struct shown *s, struct err *e)
 {
-	*s = (struct shown){.old = STR_INIT, .new = STR_INIT};
 	if (c->what == CHECKPOINT_MODE)
 		return 0;
 	if (read_side(d->a.tree, &c->old, s, &s->old, e) ||
@@ -109,22 +109,25 @@ static void release_shown(struct shown *s)
 {
 	str_release(&s->old);
 	str_release(&s->new);
+	str_release(&s->path);
+	str_release(&s->old_target);
+	str_release(&s->new_target);
 	free(s->lines);
 }
 
 /* ---- for a person */
 
-static void print_side(const struct checkpoint_entry *x)
+static void print_side(const struct checkpoint_entry *x, const struct str *target)
 {
 	char bytes[FORMAT_MAX];
 
 	if (S_ISREG(x->mode))
 		printf("%s", format_bytes(bytes, x->size));
 	else if (S_ISLNK(x->mode)) {
-		AUTO_STR struct str target = STR_INIT;
+		AUTO_STR struct str quoted = STR_INIT;
 
-		text_quote_name(&target, x->target, strlen(x->target));
-		printf("-> %s", target.s);
+		text_quote_name(&quoted, target->s, target->len);
+		printf("-> %s", quoted.s);
 	} else
 		printf("%s", name_of_type(x->mode));
 }
@@ -139,11 +142,11 @@ static void print_change(const struct checkpoint_change *c, const struct shown *
 			c->old.gid, (unsigned)c->new.mode & 07777, c->new.uid, c->new.gid);
 	else {
 		if (c->old.mode)
-			print_side(&c->old);
+			print_side(&c->old, &s->old_target);
 		if (c->old.mode && c->new.mode)
 			printf(", ");
 		if (c->new.mode)
-			print_side(&c->new);
+			print_side(&c->new, &s->new_target);
 	}
 	if (s->why)
 		printf("  %s", s->why);
@@ -162,15 +165,13 @@ static unsigned git_mode(const struct checkpoint_entry *x)
 	return x->mode & 0100 ? DIFF_EXECUTABLE : DIFF_PLAIN;
 }
 
-static struct diff_side git_side(const struct checkpoint_entry *x, const struct str *content)
+static struct diff_side git_side(
+	const struct checkpoint_entry *x, const struct str *content, const struct str *target)
 {
-	struct diff_side side = {.mode = git_mode(x), .text = content->s, .n = content->len};
+	unsigned mode = git_mode(x);
+	const struct str *text = mode == DIFF_SYMLINK ? target : content;
 
-	if (side.mode == DIFF_SYMLINK) {
-		side.text = x->target;
-		side.n = strlen(x->target);
-	}
-	return side;
+	return (struct diff_side){.mode = mode, .text = text->s, .n = text->len};
 }
 
 /* All of one side, which goes or comes. */
@@ -190,21 +191,38 @@ static void put_git_whole(struct str *out, const char *path, const struct shown 
 static void put_git(struct str *out, const struct checkpoint_change *c, const struct shown *s)
 {
 	static const struct diff_side nothing;
-	const struct diff_side old = git_side(&c->old, &s->old), new = git_side(&c->new, &s->new);
+	const struct diff_side old = git_side(&c->old, &s->old, &s->old_target),
+			       new = git_side(&c->new, &s->new, &s->new_target);
 
 	if (c->what == CHECKPOINT_MODE && old.mode == new.mode)
 		return;
 	if (!old.mode || !new.mode) {
 		if (old.mode || new.mode)
-			put_git_whole(out, c->path, s, &old, &new);
+			put_git_whole(out, s->path.s, s, &old, &new);
 	} else if (old.mode == DIFF_SYMLINK || new.mode == DIFF_SYMLINK) {
-		put_git_whole(out, c->path, s, &old, &nothing);
-		put_git_whole(out, c->path, s, &nothing, &new);
+		put_git_whole(out, s->path.s, s, &old, &nothing);
+		put_git_whole(out, s->path.s, s, &nothing, &new);
 	} else if (s->why) {
-		diff_git_binary(out, c->path, old.mode, new.mode);
+		diff_git_binary(out, s->path.s, old.mode, new.mode);
 	} else if (s->n || old.mode != new.mode) {
-		diff_git(out, c->path, &old, &new, s->lines, s->n);
+		diff_git(out, s->path.s, &old, &new, s->lines, s->n);
 	}
+}
+
+static void add_shown(struct diffing *d, struct str *to, const char *text)
+{
+	if (cli_flag(d->c, "secrets"))
+		str_adds(to, text);
+	else
+		d->masked |= workspace_add_masked(to, text, strlen(text));
+}
+
+/* What an agent chose: names and targets of links may be secrets, too. */
+static void show_names(struct diffing *d, const struct checkpoint_change *c, struct shown *s)
+{
+	add_shown(d, &s->path, c->path);
+	add_shown(d, &s->old_target, S_ISLNK(c->old.mode) ? c->old.target : "");
+	add_shown(d, &s->new_target, S_ISLNK(c->new.mode) ? c->new.target : "");
 }
 
 /* Of the same length, so that what differs is where it is. */
@@ -226,7 +244,7 @@ static void print_change_text(struct diffing *d, const struct checkpoint_change 
 		put_git(&text, c, s);
 	/* In a patch a line like this one is a comment. */
 	if (!text.len || c->what == CHECKPOINT_MODE) {
-		text_quote_name(&path, c->path, strlen(c->path));
+		text_quote_name(&path, s->path.s, s->path.len);
 		print_change(c, s, path.s);
 	}
 	workspace_cli_lines(&text, d->terminal);
@@ -244,7 +262,8 @@ static void print_diff_sum(const struct diffing *d)
 
 /* ---- JSON */
 
-static void json_side(struct jsonw *j, const char *key, const struct checkpoint_entry *x)
+static void json_side(struct jsonw *j, const char *key, const struct checkpoint_entry *x,
+	const struct str *target)
 {
 	if (!x->mode) {
 		jsonw_null(j, key);
@@ -256,7 +275,7 @@ static void json_side(struct jsonw *j, const char *key, const struct checkpoint_
 	jsonw_uint(j, "uid", x->uid);
 	jsonw_uint(j, "gid", x->gid);
 	jsonw_uint(j, "bytes", x->size);
-	jsonw_text(j, "target", x->target);
+	jsonw_text(j, "target", S_ISLNK(x->mode) ? target->s : x->target);
 	jsonw_end(j);
 }
 
@@ -266,10 +285,10 @@ static void json_change(struct jsonw *j, const struct checkpoint_change *c, cons
 		c->what != CHECKPOINT_MODE;
 
 	jsonw_object(j, NULL);
-	jsonw_text(j, "path", c->path);
+	jsonw_text(j, "path", s->path.s);
 	jsonw_text(j, "what", workspace_side_word(c->what));
-	json_side(j, "old", &c->old);
-	json_side(j, "new", &c->new);
+	json_side(j, "old", &c->old, &s->old_target);
+	json_side(j, "new", &c->new, &s->new_target);
 	if (lines) {
 		jsonw_uint(j, "lines_added", s->plus);
 		jsonw_uint(j, "lines_removed", s->minus);
@@ -317,7 +336,11 @@ static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
 {
 	for (size_t i = 0; i < d->changes.n; i++) {
 		struct checkpoint_change *c = &d->changes.all[i];
-		struct shown s;
+		struct shown s = {.old = STR_INIT,
+			.new = STR_INIT,
+			.path = STR_INIT,
+			.old_target = STR_INIT,
+			.new_target = STR_INIT};
 		int rc;
 
 		if (!is_asked(d->c, c->path))
@@ -327,6 +350,7 @@ static int tell_changes(struct diffing *d, struct jsonw *j, struct err *e)
 			d->count[c->what]++;
 			d->plus += s.plus;
 			d->minus += s.minus;
+			show_names(d, c, &s);
 			if (j)
 				json_change(j, c, &s);
 			else

@@ -127,7 +127,7 @@ static void tell_overlap(struct jsonw *j, const struct touch *t, size_t n)
 	bool same = is_same_outcome(t, n);
 
 	if (!j) {
-		text_quote_name(&path, t->change->path, strlen(t->change->path));
+		workspace_cli_quote(&path, t->change->path, strlen(t->change->path));
 		printf("%s ", path.s);
 		for (size_t i = 0; i < n; i++)
 			printf(" %s %s%s", t[i].by->side.name,
@@ -136,7 +136,7 @@ static void tell_overlap(struct jsonw *j, const struct touch *t, size_t n)
 		return;
 	}
 	jsonw_object(j, NULL);
-	jsonw_text(j, "path", t->change->path);
+	workspace_cli_json_name(j, "path", t->change->path);
 	jsonw_bool(j, "same", same);
 	jsonw_array(j, "by");
 	for (size_t i = 0; i < n; i++) {

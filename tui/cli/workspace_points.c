@@ -55,7 +55,7 @@ void workspace_cli_tell_unread(const struct checkpoint_tree *t, const char *of)
 
 		if (!checkpoint_tree_unread(t, &at, &path))
 			break;
-		text_quote_name(&clean, path.s, path.len);
+		workspace_cli_quote(&clean, path.s, path.len);
 		fprintf(stderr, "berth: %s of %s was skipped: you cannot read it.\n", clean.s, of);
 	}
 	if (told < info.unread)

@@ -215,12 +215,13 @@ static void json_kept_result(struct jsonw *j, const struct result *x)
 /* The first line, as far as it fits. */
 static void print_result_line(const struct result *x)
 {
-	AUTO_STR struct str line = STR_INIT;
+	AUTO_STR struct str masked = STR_INIT, line = STR_INIT;
 	char bytes[FORMAT_MAX], age[FORMAT_MAX];
 	size_t n = strcspn(x->text, "\n");
 	int64_t ms = clock_wall_ms() - x->kept_ms;
 
-	text_neutralise(&line, x->text, n < 60 ? n : 60, false);
+	workspace_add_masked(&masked, x->text, n);
+	text_neutralise(&line, masked.s, n < 60 ? n : 60, false);
 	printf("%-24s %-24s %8s %6s ago  %s  %s%s\n", x->task, x->name,
 		format_bytes(bytes, x->size), format_age(age, ms > 0 ? ms : 0),
 		x->shareable ? "every task" : "its task  ", x->is_path ? "path " : "", line.s);

@@ -186,12 +186,12 @@ static void tell_shared_file(struct jsonw *j, const struct files_entry *x)
 		return;
 	if (j) {
 		jsonw_object(j, NULL);
-		jsonw_text(j, "path", x->path);
+		workspace_cli_json_name(j, "path", x->path);
 		jsonw_uint(j, "bytes", x->size);
 		jsonw_end(j);
 		return;
 	}
-	text_quote_name(&path, x->path, x->path_len);
+	workspace_cli_quote(&path, x->path, x->path_len);
 	printf("%8s  %s\n", format_bytes(bytes, x->size), path.s);
 }
 
