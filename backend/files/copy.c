@@ -134,22 +134,28 @@ static void copy_entries(struct walk_worker *me, struct walk_dir *d, int fd, siz
 		const struct walk_entry *entry = &d->entries[i];
 
 		walk_show_late(&x->walk);
-		if (entry->type == FILES_FILE) {
-			copying_file(x, w, d, fd, entry->name);
-		} else if (entry->type == FILES_LINK) {
-			copying_link(x, w, d, fd, entry->name);
-		} else if (entry->type == FILES_OTHER) {
-			copying_special(x, w, d, fd, entry->name);
-		}
+		if (entry->type != FILES_DIR)
+			copying_entry(x, w, d, fd, entry->name, entry->type);
 	}
 	close(w->to_dir);
 	w->to_dir = -1;
 }
 
+/* Another has its name by now, say: its content is missing. */
+static void fail_dir(struct walk_worker *me, const struct walk_dir *d, int errnum)
+{
+	AUTO_STR struct str path = STR_INIT;
+
+	copying_source(me->walk->ctx, d, NULL, &path);
+	copying_fail(me->data, me->walk, errnum == ENOTDIR || errnum == ELOOP ? ESTALE : errnum,
+		"copy", path.s);
+}
+
 static const struct walk_ops copy_ops = {.worker_begin = begin_copy,
 	.worker_end = end_copy,
 	.entries = copy_entries,
-	.enter = enter_dir};
+	.enter = enter_dir,
+	.failed = fail_dir};
 
 static int finish_dir(struct copying *x, int fd, const struct dir_end *d)
 {
@@ -337,6 +343,21 @@ static void release_copy(struct copying *x)
 	pthread_mutex_destroy(&x->lock);
 }
 
+static int report_errors(const struct copying *x, struct err *e)
+{
+	const struct files_tree_totals *t = &x->totals;
+	char more[FORMAT_COUNTED_MAX];
+
+	if (t->first.kind == ERR_NONE)
+		return err_set(e, ERR_FAILED, "some of %.200s could not be read", x->from);
+	if (t->files + t->dirs + t->links == 0)
+		return err_copy(e, &t->first);
+	if (t->errors == 1)
+		return err_set(e, t->first.kind, "%.400s; the rest was copied", t->first.msg);
+	return err_set(e, t->first.kind, "%.400s; so it is with %s more, and the rest was copied",
+		t->first.msg, format_counted(more, t->errors - 1, "entry", "entries"));
+}
+
 int files_copy_noting(struct files *f, struct files_root *from_root, const char *from,
 	struct files_root *to_root, const char *to, const struct files_copy_options *o,
 	struct copied_list *noted, struct files_tree_totals *totals, struct err *e)
@@ -360,9 +381,8 @@ int files_copy_noting(struct files *f, struct files_root *from_root, const char 
 							  "flushed to disk");
 	}
 	if (rc == 0 && x.totals.errors)
-		rc = x.totals.first.kind != ERR_NONE
-			? err_copy(&why, &x.totals.first)
-			: err_set(&why, ERR_FAILED, "some of %.200s could not be read", from);
+		rc = noted && x.totals.first.kind ? err_copy(&why, &x.totals.first)
+						  : report_errors(&x, &why);
 	*totals = x.totals;
 	release_copy(&x);
 	if (rc < 0)

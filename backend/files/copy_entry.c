@@ -16,6 +16,8 @@
 #include "files/common/paths.h"
 #include "files/copy_content.h"
 
+#define TYPES_TRIED 4 /* times that a name may be of another type */
+
 void copying_fail(
 	struct worker *w, struct walk *walk, int errnum, const char *verb, const char *name)
 {
@@ -194,6 +196,20 @@ static void link_never(struct copying *x, const struct stat *st)
 	pthread_mutex_unlock(&x->lock);
 }
 
+void copying_source(
+	const struct copying *x, const struct walk_dir *d, const char *name, struct str *out)
+{
+	AUTO_STR struct str below = STR_INIT;
+
+	str_adds(out, x->from);
+	if (d)
+		walk_path(d, &below);
+	if (below.len)
+		str_addf(out, "/%s", below.s);
+	if (d && name)
+		str_addf(out, "/%s", name);
+}
+
 void copying_note(
 	struct copying *x, const struct walk_dir *d, const char *name, const struct stat *st)
 {
@@ -201,16 +217,7 @@ void copying_note(
 
 	if (!x->noted)
 		return;
-	str_adds(&path, x->from);
-	if (d) {
-		AUTO_STR struct str below = STR_INIT;
-
-		walk_path(d, &below);
-		if (below.len)
-			str_addf(&path, "/%s", below.s);
-	}
-	if (d && name)
-		str_addf(&path, "/%s", name);
+	copying_source(x, d, name, &path);
 	pthread_mutex_lock(&x->lock);
 	x->noted->v = mem_grow(x->noted->v, &x->noted->cap, x->noted->n + 1, sizeof *x->noted->v);
 	x->noted->v[x->noted->n++] = (struct copied){str_detach(&path), *st};
@@ -244,30 +251,32 @@ static bool is_linked_later(
 	return true;
 }
 
-void copying_file(
-	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
+/* Of these three false says that it is of another type by now; nothing was made. */
+static bool copy_file(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
+	const char *name)
 {
 	struct stat st;
 	AUTO_CLOSE int in = openat(from_dir, name, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 
+	if (in < 0 && (errno == ELOOP || errno == ENXIO || errno == ENODEV))
+		return false;
 	if (in < 0 || fstat(in, &st) < 0) {
 		fail_source(w, &x->walk, errno, "copy", name);
-		return;
+		return true;
 	}
-	if (!S_ISREG(st.st_mode)) {
-		copying_fail(w, &x->walk, EINVAL, "copy", name);
-		return;
-	}
+	if (!S_ISREG(st.st_mode))
+		return false;
 	if (is_linked_later(x, d, name, &st)) {
 		job_add(x->op.job, 0, (uint64_t)st.st_size, 0);
-		return;
+		return true;
 	}
 	if (copy_open(x, w, in, &st, w->to_dir, name) < 0 && errno != ECANCELED) {
 		copying_fail(w, &x->walk, errno, "copy to", name);
 		link_never(x, &st);
-		return;
+		return true;
 	}
 	copying_note(x, d, name, &st);
+	return true;
 }
 
 /* What was made by name a moment ago, held: owner, mode and times are given to it alone.  Whoever may rename there could
@@ -338,24 +347,29 @@ static int copy_pipe(struct copying *x, struct worker *w, const struct stat *st,
 }
 
 /* Sockets and devices are left out: the one is of no use in another place, the other gives rights. */
-void copying_special(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
-	const char *name)
+static bool copy_special(struct copying *x, struct worker *w, const struct walk_dir *d,
+	int from_dir, const char *name)
 {
 	struct stat st;
 
 	if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 		fail_source(w, &x->walk, errno, "copy the special file", name);
-	} else if (!S_ISFIFO(st.st_mode)) {
+		return true;
+	}
+	if (walk_type(st.st_mode) != FILES_OTHER)
+		return false;
+	if (!S_ISFIFO(st.st_mode)) {
 		w->t.special++;
 	} else if (!is_linked_later(x, d, name, &st)) {
 		if (copy_pipe(x, w, &st, from_dir, name, w->to_dir, name) < 0) {
 			copying_fail(w, &x->walk, errno, "copy the special file", name);
 			link_never(x, &st);
-			return;
+			return true;
 		}
 		w->t.files++;
 		copying_note(x, d, name, &st);
 	}
+	return true;
 }
 
 struct link {
@@ -364,10 +378,17 @@ struct link {
 	char target[4097];
 };
 
+/* ESTALE: it is no link any more. */
 static int read_link(int dir, const char *name, struct link *l)
 {
-	if (fstatat(dir, name, &l->st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		(l->n = readlinkat(dir, name, l->target, sizeof l->target - 1)) < 0)
+	if (fstatat(dir, name, &l->st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	l->n = readlinkat(dir, name, l->target, sizeof l->target - 1);
+	if ((l->n < 0 && errno == EINVAL) || (l->n >= 0 && !S_ISLNK(l->st.st_mode))) {
+		errno = ESTALE;
+		return -1;
+	}
+	if (l->n < 0)
 		return -1;
 	l->target[l->n] = '\0';
 	return 0;
@@ -408,24 +429,58 @@ static int copy_link(struct copying *x, const struct link *l, int to_dir, const 
 	return 0;
 }
 
-void copying_link(
-	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name)
+static bool copy_one_link(struct copying *x, struct worker *w, const struct walk_dir *d,
+	int from_dir, const char *name)
 {
 	struct link l;
 
 	if (read_link(from_dir, name, &l) < 0) {
+		if (errno == ESTALE)
+			return false;
 		fail_source(w, &x->walk, errno, "copy the link", name);
-		return;
+		return true;
 	}
 	if (is_linked_later(x, d, name, &l.st))
-		return;
+		return true;
 	if (copy_link(x, &l, w->to_dir, name) < 0) {
 		copying_fail(w, &x->walk, errno, "copy the link", name);
 		link_never(x, &l.st);
-		return;
+		return true;
 	}
 	w->t.links++;
 	copying_note(x, d, name, &l.st);
+	return true;
+}
+
+static bool copy_as(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
+	const char *name, uint8_t type)
+{
+	switch (type) {
+	case FILES_FILE: return copy_file(x, w, d, from_dir, name);
+	case FILES_LINK: return copy_one_link(x, w, d, from_dir, name);
+	default: return copy_special(x, w, d, from_dir, name);
+	}
+}
+
+void copying_entry(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
+	const char *name, uint8_t type)
+{
+	AUTO_STR struct str path = STR_INIT;
+	struct stat st;
+
+	for (int tries = 0; tries < TYPES_TRIED; tries++) {
+		if (copy_as(x, w, d, from_dir, name, type))
+			return;
+		if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			fail_source(w, &x->walk, errno, "copy", name);
+			return;
+		}
+		type = walk_type(st.st_mode);
+		if (type == FILES_DIR)
+			break;
+	}
+	copying_source(x, d, name, &path);
+	copying_fail(w, &x->walk, ESTALE, "copy", path.s);
 }
 
 int copying_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
@@ -438,7 +493,7 @@ int copying_single(struct copying *x, int from_dir, const char *leaf, const stru
 	struct stat as = *st;
 	int rc = -1;
 
-	errno = EINVAL;
+	errno = ESTALE;
 	if (S_ISLNK(st->st_mode)) {
 		struct link l;
 
@@ -451,7 +506,9 @@ int copying_single(struct copying *x, int from_dir, const char *leaf, const stru
 		AUTO_CLOSE int in = openat(from_dir, leaf, PATH_READ | O_NOFOLLOW | O_CLOEXEC);
 		struct stat now;
 
-		if (in >= 0 && fstat(in, &now) == 0 && S_ISREG(now.st_mode)) {
+		if (in < 0) {
+			errno = errno == ELOOP || errno == ENXIO ? ESTALE : errno;
+		} else if (fstat(in, &now) == 0 && S_ISREG(now.st_mode)) {
 			job_total(x->op.job, 1, (uint64_t)now.st_size);
 			rc = copy_open(x, &w, in, &now, to_dir, to_leaf);
 			as = now;

@@ -78,15 +78,15 @@ bool copying_may_replace(const struct copying *x, const struct stat *there);
 void copying_note(
 	struct copying *x, const struct walk_dir *d, const char *name, const struct stat *st);
 /* Where it is copied to, below to_root; `name` NULL: the directory itself. */
+/* Where it comes from, below the root of the source. */
+void copying_source(
+	const struct copying *x, const struct walk_dir *d, const char *name, struct str *out);
 void copying_path(struct copying *x, const struct walk_dir *d, const char *name, struct str *out);
 
-/* `name` in the directory `from_dir`, which is `d`, into w->to_dir. */
-void copying_file(
-	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name);
-void copying_link(
-	struct copying *x, struct worker *w, struct walk_dir *d, int from_dir, const char *name);
-void copying_special(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
-	const char *name);
+/* `name` in the directory `from_dir`, which is `d`, into w->to_dir; `type` when it was listed (enum files_type).  Where
+ * another has the name by now that is copied, as what it is; a directory is an error then, for it was not listed. */
+void copying_entry(struct copying *x, struct worker *w, const struct walk_dir *d, int from_dir,
+	const char *name, uint8_t type);
 /* A start that is not a directory. */
 int copying_single(struct copying *x, int from_dir, const char *leaf, const struct stat *st,
 	int to_dir, const char *to_leaf, const char *from, struct err *e);

@@ -124,10 +124,41 @@ int mkdirat(int dir, const char *name, mode_t mode)
 
 static const char *vanishing; /* the name of a link that is gone when it is read */
 
+/* Once, when that path is opened or read by its last part, root/other takes its place. */
+static struct {
+	const char *name;
+} changing;
+
+static void change_type(const char *name)
+{
+	const char *leaf = changing.name ? strrchr(changing.name, '/') + 1 : NULL;
+
+	if (!leaf || strcmp(name, leaf) != 0)
+		return;
+	assert_int_equal(
+		renameat(AT_FDCWD, tree_path(changing.name), AT_FDCWD, tree_path("root/was")), 0);
+	assert_int_equal(
+		renameat(AT_FDCWD, tree_path("root/other"), AT_FDCWD, tree_path(changing.name)), 0);
+	changing.name = NULL;
+}
+
+int openat(int dir, const char *name, int flags, ...)
+{
+	va_list rest;
+	mode_t mode;
+
+	va_start(rest, flags);
+	mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+	va_end(rest);
+	change_type(name);
+	return (int)syscall(SYS_openat, dir, name, flags, mode);
+}
+
 ssize_t readlinkat(int dir, const char *name, char *buf, size_t n)
 {
 	if (vanishing && strcmp(name, vanishing) == 0)
 		unlinkat(dir, name, 0);
+	change_type(name);
 	return syscall(SYS_readlinkat, dir, name, buf, n);
 }
 
@@ -371,6 +402,64 @@ static void test_copy_vanishing(void **state)
 	assert_int_equal(t.links, 0);
 	assert_true(tree_exists("root/passed/stays"));
 	assert_false(tree_exists("root/passed/goes"));
+}
+
+static const char types[] = "fldp";
+
+static void make_typed(const char *path, char type)
+{
+	switch (type) {
+	case 'f': tree_text(path, "file\n"); break;
+	case 'l': assert_int_equal(symlink("/etc/hostname", tree_path(path)), 0); break;
+	case 'd': tree_mkdirs(path); break;
+	default: assert_int_equal(mkfifo(tree_path(path), 0600), 0);
+	}
+}
+
+/* One of type `from` is of type `to` when it is its turn: what is there by now is copied, nothing is followed; where that
+ * cannot be, it is an error of its own. */
+static void assert_changed_type(char from, char to)
+{
+	struct files_copy_options o = {0};
+	struct files_tree_totals t;
+	struct err e = ERR_INIT;
+	struct stat st;
+	bool lost = from == 'd' || to == 'd';
+	int rc;
+
+	delete_tree("turning", true);
+	delete_tree("turned", true);
+	delete_tree("was", true);
+	tree_text("root/turning/stays", "x");
+	make_typed("root/turning/turns", from);
+	make_typed("root/other", to);
+	changing.name = "root/turning/turns";
+	rc = files_copy(f, root, "turning", root, "turned", &o, &t, &e);
+	assert_null(changing.name);
+	assert_true(tree_exists("root/turned/stays"));
+	assert_int_equal(t.errors, lost);
+	assert_int_equal(rc, lost ? -1 : 0);
+	if (lost) {
+		assert_int_equal(e.kind, ERR_CONFLICT);
+		assert_non_null(
+			strstr(e.msg, "turning/turns: it was replaced in the meantime; the rest"));
+		assert_false(tree_exists("root/turned/turns"));
+		return;
+	}
+	assert_int_equal(lstat(tree_path("root/turned/turns"), &st), 0);
+	assert_int_equal(S_ISREG(st.st_mode), to == 'f');
+	assert_int_equal(S_ISLNK(st.st_mode), to == 'l');
+	if (to == 'f')
+		assert_int_equal(st.st_size, 5);
+}
+
+static void test_copy_changed_types(void **state)
+{
+	(void)state;
+	for (const char *a = types; *a; a++)
+		for (const char *b = types; *b; b++)
+			if (*a != *b && *a != 'p')
+				assert_changed_type(*a, *b);
 }
 
 static void test_copy_refused(void **state)
@@ -917,6 +1006,7 @@ int main(void)
 		cmocka_unit_test(test_copy_no_data),
 		cmocka_unit_test(test_copy_whole),
 		cmocka_unit_test(test_copy_vanishing),
+		cmocka_unit_test(test_copy_changed_types),
 		cmocka_unit_test(test_copy_refused),
 		cmocka_unit_test(test_copy_special),
 		cmocka_unit_test(test_copy_attributes),

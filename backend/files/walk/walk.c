@@ -182,7 +182,7 @@ static uint8_t type_of(unsigned char d_type)
 	}
 }
 
-static uint8_t type_of_mode(uint32_t mode)
+uint8_t walk_type(uint32_t mode)
 {
 	return S_ISREG(mode)    ? FILES_FILE
 		: S_ISDIR(mode) ? FILES_DIR
@@ -223,7 +223,7 @@ static void add_dir_entry(struct walk_worker *me, struct walk_dir *d, int fd, st
 	};
 	if (!entry->type)
 		entry->type = fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-			? type_of_mode(st.st_mode)
+			? walk_type(st.st_mode)
 			: FILES_OTHER;
 }
 
@@ -407,7 +407,7 @@ static void stat_one(struct walk_worker *me, int fd, struct walk_entry *entry)
 		.nlink = x.stx_nlink,
 	};
 	entry->inode = x.stx_ino;
-	entry->type = type_of_mode(x.stx_mode);
+	entry->type = walk_type(x.stx_mode);
 }
 
 static int by_inode(const void *a, const void *b)
@@ -511,7 +511,10 @@ static int count_failure(struct walk_worker *me, const struct walk_dir *d, int e
 		me->totals.gone++;
 		return 0;
 	}
-	me->totals.errors += errnum != 0;
+	if (errnum && errnum != ECANCELED && d->parent && me->walk->ops->failed)
+		me->walk->ops->failed(me, d, errnum);
+	else
+		me->totals.errors += errnum != 0;
 	return errnum;
 }
 

@@ -75,6 +75,8 @@ struct walk_ops {
 	/* Optional: d was listed, its children not yet pushed (copy makes the directory here).
 	 * false: do not go on below it. */
 	bool (*enter)(struct walk_worker *me, struct walk_dir *d, int fd);
+	/* Optional: d, below the start, could not be opened or listed (errno); it is then not counted as an error. */
+	void (*failed)(struct walk_worker *me, const struct walk_dir *d, int errnum);
 };
 
 /* What a long walk is told by a second one, which counts ahead of it. */
@@ -107,6 +109,8 @@ struct walk {
 	struct walk_private *private;
 };
 
+/* enum files_type of a mode. */
+uint8_t walk_type(uint32_t mode);
 /* Walk; all in walk_init's fields set before.  -1: the start cannot be opened, or cancelled. */
 int walk_run(struct walk *w, struct err *e);
 void walk_release(struct walk *w); /* frees directories and entries */
