@@ -263,9 +263,10 @@ static int append_late(struct capturing *g, struct err *e)
 static void give_up_names(struct capturing *g)
 {
 	for (uint32_t i = 1; i < g->m->n; i++)
-		if (S_ISREG(g->m->entry[i].mode) && g->match[i] == NOWHERE &&
-			!(g->m->entry[i].flags & ENTRY_MOUNT) &&
-			!(g->mark[g->m->entry[i].link] & MARK_READ))
+		if (g->mark[i] & MARK_AGAIN ||
+			(S_ISREG(g->m->entry[i].mode) && g->match[i] == NOWHERE &&
+				!(g->m->entry[i].flags & ENTRY_MOUNT) &&
+				!(g->mark[g->m->entry[i].link] & MARK_READ)))
 			g->mark[i] |= MARK_GONE;
 }
 

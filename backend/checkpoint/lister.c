@@ -112,12 +112,15 @@ static void set_unread(struct entry *x)
 
 int listing_leave_out(struct capturing *g, uint32_t i, int errnum, struct err *e)
 {
-	bool gone = errnum == ENOENT || errnum == ENOTDIR || errnum == ELOOP;
+	bool other = errnum == ENOTDIR || errnum == ELOOP, gone = other || errnum == ENOENT;
 
 	if (g->whole || i == 0 || (!gone && errnum != EACCES && errnum != EPERM))
 		return fail_listing(g, i, NULL, errnum, e);
 	pthread_mutex_lock(&g->lock);
-	if (gone)
+	/* A directory that is none any more: what has its name is looked at again, once. */
+	if (other && S_ISDIR(g->m->entry[i].mode) && !(g->mark[i] & MARK_AGAIN))
+		g->mark[i] |= MARK_AGAIN;
+	else if (gone)
 		g->mark[i] |= MARK_GONE;
 	else
 		set_unread(&g->m->entry[i]);
@@ -488,6 +491,7 @@ int listing_again(struct capturing *g, struct err *e)
 			? listing_leave_out(g, i, errno, e)
 			: list_one(&l, dir, g->match[dir], name, i, e);
 		g->mark[i] &= (uint8_t)~MARK_AGAIN;
+		atomic_store(&g->again, true); /* it is read, or listed, next */
 	}
 	lister_release(&l);
 	return rc;

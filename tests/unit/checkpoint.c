@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -21,6 +22,25 @@
 static struct checkpoint_store *store;
 static int root;
 static struct err e;
+
+/* Once, when root/turns was listed, root/other takes its place. */
+static bool turning;
+
+ssize_t llistxattr(const char *path, char *list, size_t n)
+{
+	const char *leaf = strrchr(path, '/');
+	ssize_t rc = syscall(SYS_llistxattr, path, list, n);
+	int saved = errno;
+
+	if (turning && leaf && strcmp(leaf, "/turns") == 0) {
+		turning = false;
+		assert_int_equal(renameat2(AT_FDCWD, tree_path("root/other"), AT_FDCWD,
+					 tree_path("root/turns"), RENAME_EXCHANGE),
+			0);
+	}
+	errno = saved;
+	return rc;
+}
 
 static int setup(void **state)
 {
@@ -383,6 +403,63 @@ static void test_second_costs_little(void **state)
 	assert_int_equal(i.stored, 0);
 }
 
+static void make_typed(const char *path, mode_t type)
+{
+	char inner[64];
+
+	snprintf(inner, sizeof inner, "%s/inner", path);
+	switch (type) {
+	case S_IFREG: tree_text(path, "file\n"); break;
+	case S_IFLNK: assert_int_equal(symlink("/etc/hostname", tree_path(path)), 0); break;
+	case S_IFIFO: assert_int_equal(mkfifo(tree_path(path), 0600), 0); break;
+	default: tree_text(inner, "in it\n");
+	}
+}
+
+static void assert_type_saved(const char *point, mode_t from, mode_t to)
+{
+	AUTO_FREE char *clear =
+		xasprintf("rm -rf %s %s", tree_path("root/turns"), tree_path("root/other"));
+	AUTO_STR struct str text = STR_INIT;
+	struct checkpoint_entry x = {0};
+	struct checkpoint_tree *t;
+	struct checkpoint_info i;
+
+	assert_int_equal(system(clear), 0);
+	make_typed("root/turns", from);
+	make_typed("root/other", to);
+	turning = true;
+	i = make_told(point);
+	assert_false(turning);
+	assert_int_equal(i.gone + i.unread + i.moving, 0);
+	t = checkpoint_tree_of(store, point, &e);
+	assert_non_null(t);
+	assert_true(checkpoint_lookup(t, "turns", &x));
+	assert_int_equal(x.mode & S_IFMT, to);
+	if (to == S_IFDIR)
+		assert_true(checkpoint_lookup(t, "turns/inner", &x));
+	if (to == S_IFREG || to == S_IFDIR)
+		assert_int_equal(checkpoint_content(t, &x, 100, &text, &e), 0);
+	checkpoint_tree_free(t);
+}
+
+/* What is of another type when it is read, or listed, is saved as what it is by then. */
+static void test_types_change(void **state)
+{
+	static const mode_t types[] = {S_IFREG, S_IFLNK, S_IFIFO, S_IFDIR};
+	char point[16];
+
+	(void)state;
+	for (size_t b = 0; b < COUNT(types); b++)
+		for (size_t a = 0; a < COUNT(types); a++) {
+			/* Of a link and a pipe nothing is read later. */
+			if (a == b || types[a] == S_IFLNK || types[a] == S_IFIFO)
+				continue;
+			snprintf(point, sizeof point, "p%zu-%zu", a, b);
+			assert_type_saved(point, types[a], types[b]);
+		}
+}
+
 /* A file of ours, written through its mapping before the checkpoint a and after it. */
 static char *write_mapped(void)
 {
@@ -599,9 +676,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_round_trip), CASE(test_far_times),
 		CASE(test_linked_links), CASE(test_same_stays), CASE(test_outer_links),
-		CASE(test_second_costs_little), CASE(test_mapping_alive), CASE(test_mapping_gone),
-		CASE(test_damaged), CASE(test_drop), CASE(test_fork), CASE(test_forks_at_once),
-		CASE(test_deep_tree), CASE(test_names)};
+		CASE(test_second_costs_little), CASE(test_types_change), CASE(test_mapping_alive),
+		CASE(test_mapping_gone), CASE(test_damaged), CASE(test_drop), CASE(test_fork),
+		CASE(test_forks_at_once), CASE(test_deep_tree), CASE(test_names)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
