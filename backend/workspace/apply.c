@@ -503,6 +503,7 @@ static int plan_item(struct plan *p, struct apply_item *item, struct applying *x
 	if (why.kind != ERR_CONFLICT)
 		return err_copy(e, &why);
 	apply_set_fate(item, APPLY_DROPPED, "it was removed or changed while it was read");
+	p->public.nchanged++;
 	return 0;
 }
 

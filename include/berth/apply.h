@@ -78,6 +78,7 @@ struct apply {
 	struct apply_runs *runs;
 	struct apply_hunk *hunk; /* in the order of items, if asked for */
 	size_t nitem, nsecret, nunchecked, nruns, nhunk;
+	size_t nchanged; /* items dropped because they were removed or changed while they were read */
 	uint64_t count[APPLY_FATES];
 };
 

@@ -156,6 +156,7 @@ static void test_source_changed_since(void **state)
 	assert_int_equal(symlink("/etc/passwd", tree_path("root/a")), 0);
 	t = prepare_all();
 	assert_int_equal(t->item[0].fate, APPLY_DROPPED);
+	assert_int_equal(t->nchanged, 1);
 	assert_int_equal(apply_carry_out(t, false, &e), 0);
 	apply_free(t);
 	assert_true(tree_has("into/a", "one"));

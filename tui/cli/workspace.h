@@ -112,6 +112,8 @@ void workspace_cli_json_secrets(struct jsonw *j, const struct apply_secret *secr
 /* ERR_REFUSED, without --secrets, where there are likely ones, or not all could be looked through; "nothing was DONE". */
 int workspace_cli_check_secrets(
 	const struct cli *c, const struct apply *p, const char *done, struct err *e);
+/* ERR_CONFLICT when files changed while they were read, and so were not "DONE". */
+int workspace_cli_check_whole(const struct apply *p, const char *done, struct err *e);
 /* A checkpoint as a line, and as members of a JSON object. */
 void workspace_cli_point(const struct checkpoint_info *p);
 void workspace_cli_json_point(struct jsonw *j, const struct checkpoint_info *p);

@@ -384,6 +384,17 @@ int workspace_cli_check_secrets(
 	return 0;
 }
 
+int workspace_cli_check_whole(const struct apply *p, const char *done, struct err *e)
+{
+	return p->nchanged
+		? err_set(e, ERR_CONFLICT,
+			  "%zu file%s changed or disappeared while %s read and %s not %s; the rest was.",
+			  p->nchanged, p->nchanged == 1 ? "" : "s",
+			  p->nchanged == 1 ? "it was" : "they were",
+			  p->nchanged == 1 ? "was" : "were", done)
+		: 0;
+}
+
 void workspace_cli_json_apply(struct jsonw *j, const struct apply *p)
 {
 	jsonw_array(j, "items");
@@ -464,6 +475,8 @@ int cli_workspace_apply(struct workspace_cli *x, struct err *e)
 			rc = record_apply(&t, e);
 		told = tell_apply(&t, !dry && rc == 0);
 		rc = rc ? rc : told;
+		if (rc == 0 && !dry)
+			rc = workspace_cli_check_whole(t.plan, "applied", e);
 	}
 	close_taking(&t);
 	return rc;

@@ -160,6 +160,8 @@ int cli_workspace_hand_over(struct workspace_cli *x, struct err *e)
 			rc = record_hand_over(&h, e);
 		told = h.full ? 0 : tell_handing(&h, !dry && rc == 0);
 		rc = rc ? rc : told;
+		if (rc == 0 && !dry)
+			rc = workspace_cli_check_whole(h.plan, "handed over", e);
 	}
 	close_handing(&h);
 	return rc;
