@@ -82,14 +82,6 @@ static int open_kinds(struct workspaces *w, struct err *e)
 	return 0;
 }
 
-int workspaces_lock(struct workspaces *w, struct err *e)
-{
-	while (flock(w->fd, LOCK_EX) < 0)
-		if (errno != EINTR)
-			return err_sys(e, errno, "cannot lock the workspaces in %.400s", w->dir);
-	return 0;
-}
-
 int workspace_remove_tree(int folder, const char *name, struct err *e)
 {
 	struct files *f = files_open(&(struct files_options){.program = "workspace"});
@@ -181,20 +173,42 @@ static int recover_archives(struct workspaces *w, int kind, struct err *e)
 	return folder < 0 ? -1 : 0;
 }
 
+/* Under the lock, once. */
 static int recover_workspaces(struct workspaces *w, struct err *e)
 {
 	int rc = 0;
 
-	if (workspaces_lock(w, e) < 0)
-		return -1;
 	for (int k = 0; rc == 0 && k < WORKSPACE_KINDS; k++) {
 		rc = recover_kind(w, k, e);
 		if (rc == 0)
 			rc = recover_archives(w, k, e);
 	}
 	workspace_recover_images(w);
-	flock(w->fd, LOCK_UN);
+	w->recovered = rc == 0;
+	if (rc < 0)
+		flock(w->fd, LOCK_UN);
 	return rc;
+}
+
+int workspaces_lock(struct workspaces *w, struct err *e)
+{
+	while (flock(w->fd, LOCK_EX) < 0)
+		if (errno != EINTR)
+			return err_sys(e, errno, "cannot lock the workspaces in %.400s", w->dir);
+	return w->recovered ? 0 : recover_workspaces(w, e);
+}
+
+/* Who creates, archives or removes a workspace may hold the lock for minutes: those who only use another do not wait. */
+static int recover_unless_busy(struct workspaces *w, struct err *e)
+{
+	if (flock(w->fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK
+			? 0
+			: err_sys(e, errno, "cannot lock the workspaces in %.400s", w->dir);
+	if (recover_workspaces(w, e) < 0)
+		return -1;
+	flock(w->fd, LOCK_UN);
+	return 0;
 }
 
 /* The folder of the tree, which has to be there. */
@@ -232,7 +246,7 @@ struct workspaces *workspaces_open(const char *dir, struct err *e)
 	if (mkdir(dir, 0700) < 0 && errno != EEXIST)
 		err_sys(e, errno, "cannot make the folder of workspaces %.400s", dir);
 	else if (open_tree(w, e) == 0 && make_kinds(w, e) == 0 && open_kinds(w, e) == 0 &&
-		recover_workspaces(w, e) == 0)
+		recover_unless_busy(w, e) == 0)
 		return w;
 	workspaces_close(w);
 	return NULL;
@@ -589,13 +603,11 @@ int workspace_list(struct workspaces *w, struct workspace_info **ret, size_t *n,
 	return 0;
 }
 
-int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
+static int open_workspace(
+	struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
 {
-	AUTO_CLOSE int fd = -1;
-
-	if (workspaces_check_name(name, e) < 0)
-		return -1;
-	fd = openat(w->kind[kind], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	AUTO_CLOSE int fd =
+		openat(w->kind[kind], name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd >= 0)
 		return workspace_check_image(w, kind, name, fd, e) < 0 ? -1 : steal_fd(&fd);
 	if (errno == ENOENT)
@@ -605,4 +617,23 @@ int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *
 		return err_set(e, ERR_REFUSED, "%s %s is no longer a directory",
 			workspace_kind_name(kind), name);
 	return err_sys(e, errno, "cannot open %s %s", workspace_kind_name(kind), name);
+}
+
+int workspace_enter(struct workspaces *w, enum workspace_kind kind, const char *name, struct err *e)
+{
+	struct err why = ERR_INIT;
+	int fd;
+
+	if (workspaces_check_name(name, e) < 0)
+		return -1;
+	fd = open_workspace(w, kind, name, &why);
+	if (fd >= 0)
+		return fd;
+	/* It may be out of its place, or not mounted yet: then, and only then, who changes the tree is waited for. */
+	if (w->recovered || (why.kind != ERR_NOT_FOUND && why.kind != ERR_CONFLICT))
+		return err_copy(e, &why);
+	if (workspaces_lock(w, e) < 0)
+		return -1;
+	flock(w->fd, LOCK_UN);
+	return open_workspace(w, kind, name, e);
 }

@@ -7,7 +7,7 @@
 #include <berth/workspace.h>
 
 /* No name of a workspace begins with a dot. */
-#define UNFINISHED ".new." /* begins to be, or ends: gone at the next opening */
+#define UNFINISHED ".new." /* begins to be, or ends: gone once the lock is taken again */
 #define LEAVING ".end."    /* a workspace whose archive is not in its place yet: comes back */
 #define ARCHIVED ".tar.zst"
 #define GIT_STATE ".git-state" /* what projects.c keeps, by name */
@@ -19,9 +19,10 @@ struct workspaces {
 	char *dir;
 	struct err unmounted; /* why an image could not be mounted (loop_image.h) */
 	struct err left;      /* why what a dead process left could not be removed */
+	bool recovered;       /* what dead processes left was looked for, under the lock */
 };
 
-/* Waits for other processes; flock(w->fd, LOCK_UN) ends it. */
+/* Waits for other processes; flock(w->fd, LOCK_UN) ends it.  What dead processes left is recovered first. */
 int workspaces_lock(struct workspaces *w, struct err *e);
 int workspaces_check_name(const char *name, struct err *e);
 /* The folder of archives of that kind, opened; -1: *e. */

@@ -6,11 +6,13 @@
  *   shared/templates, libraries, datasets, configs, inter_task
  *
  * A workspace is there as a whole or not at all, after kill -9 too: it is made under a hidden name beside
- * its place and renamed.  What a dead process left unfinished goes at the next workspaces_open.  (Nothing
- * is synced: a power failure may cost the newest ones.)
+ * its place and renamed.  What a dead process left unfinished goes at the next workspaces_open, or where another
+ * process changes the tree just then with the next change.  (Nothing is synced: a power failure may cost the newest
+ * ones.)
  *
  * Names: 1 to 64 of A-Z a-z 0-9 . _ - and no dot in front.
- * Thread: any; one struct workspaces per thread.  Processes wait for each other (a lock on the tree).
+ * Thread: any; one struct workspaces per thread.  Processes that change the tree wait for each other
+ * (a lock on it); to open it, and to use a workspace that is there, waits for nobody.
  * Errors: ERR_SYS, ERR_USAGE (a name), ERR_CONFLICT (exists), ERR_NOT_FOUND, ERR_REFUSED (not ours, or no
  * directory).
  */

@@ -159,4 +159,22 @@ check 'a snapshot for a bug report' says 0 '*flags *structure*logs*largest files
 check 'without secrets' bash -c '! "$BERTH" workspace debug odd | grep -e ghp_ -e inside'
 check 'but with what comes after them' says 0 '*logs/cut.log*a likely secret*| after*' "$BERTH" workspace debug odd
 check 'of none that is not there' says 1 '*no workspace*' "$BERTH" workspace debug none
+
+# Only checkpoints of the same workspace wait for each other.
+mkfifo "$tree/../hold"
+"$BERTH" workspace create task near >made && "$BERTH" workspace create task far >made
+"$BERTH" workspace checkpoint near one >made
+held_by() { # held_by DIR: locked until the FIFO is closed
+	flock "$1" sh -c 'echo held; read -r line' <"$tree/../hold" >held &
+	exec 9>"$tree/../hold"
+	wait_for 20 grep -q held held
+}
+held_by "$tree"
+check 'none waits for who creates or removes another workspace' says 0 'two *' timeout 60 "$BERTH" workspace checkpoint near two
+exec 9>&- && wait
+held_by "$tree/../checkpoints/tasks/near"
+check 'nor for the checkpoint of another' says 0 'one *' timeout 60 "$BERTH" workspace checkpoint far one
+check 'two of one do' says 124 '*' timeout 2 "$BERTH" workspace checkpoint near three
+exec 9>&- && wait
+check 'and go on' says 0 'three *' "$BERTH" workspace checkpoint near three
 exit $bad

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/file.h>
 #include <cmocka.h>
 
 #include <berth/workspace.h>
@@ -170,6 +171,34 @@ static void test_unfinished(void **state)
 	assert_non_null(w);
 	assert_false(tree_exists("w/tasks/.new.half"));
 	assert_true(tree_has("keep/file", "precious"));
+}
+
+/* Who changes the tree may take long: others open it all the same, and what a dead process left goes at the next change. */
+static void test_opening_waits_for_nobody(void **state)
+{
+	int other = open(tree_path("w"), O_RDONLY | O_DIRECTORY | O_CLOEXEC), dir;
+
+	(void)state;
+	assert_int_equal(create_named(WORKSPACE_TASK, "a"), 0);
+	workspaces_close(w);
+	tree_text("w/tasks/.new.b/files/half", "");
+	tree_mkdirs("w/tasks/.end.c");
+	assert_int_equal(flock(other, LOCK_EX), 0);
+	alarm(30); /* or it would wait for ever */
+	w = workspaces_open(tree_path("w"), &e);
+	alarm(0);
+	assert_non_null(w);
+	dir = workspace_enter(w, WORKSPACE_TASK, "a", &e);
+	assert_true(dir >= 0);
+	close(dir);
+	assert_true(tree_exists("w/tasks/.new.b"));
+	close(other);
+	dir = workspace_enter(w, WORKSPACE_TASK, "c", &e); /* was out of its place */
+	assert_true(dir >= 0);
+	close(dir);
+	assert_false(tree_exists("w/tasks/.new.b"));
+	assert_int_equal(create_named(WORKSPACE_TASK, "b"), 0);
+	assert_false(tree_exists("w/tasks/b/files/half"));
 }
 
 static void test_list(void **state)
@@ -460,6 +489,7 @@ int main(void)
 		CASE(test_together),
 		CASE(test_bad_workspace_names),
 		CASE(test_unfinished),
+		CASE(test_opening_waits_for_nobody),
 		CASE(test_list),
 		CASE(test_enter),
 		CASE(test_not_ours_alone),
