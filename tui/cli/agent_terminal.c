@@ -147,9 +147,7 @@ static int print_terminals_json(const struct terminal_row *row, size_t n)
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.terminals/1");
+	jsonw_document(&j, "berth.terminals/1");
 	jsonw_array(&j, "terminals");
 	for (size_t i = 0; i < n; i++) {
 		jsonw_object(&j, NULL);
@@ -206,9 +204,7 @@ static int print_screen_json(
 {
 	struct jsonw j;
 
-	jsonw_init(&j, false);
-	jsonw_object(&j, NULL);
-	jsonw_text(&j, "schema", "berth.terminal_screen/1");
+	jsonw_document(&j, "berth.terminal_screen/1");
 	jsonw_text(&j, "container", container);
 	jsonw_text(&j, "name", terminal_name(c));
 	add_terminal_members(&j, s);

@@ -281,16 +281,16 @@ int cli_workspace_results(struct workspace_cli *x, struct err *e)
 	struct jsonw j;
 	int rc;
 
-	jsonw_init(&j, false);
 	if (cli_flag(x->c, "json")) {
 		k.json = &j;
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "schema", "berth.workspace_results/1");
+		jsonw_document(&j, "berth.workspace_results/1");
 		jsonw_array(&j, "results");
 	}
 	rc = read_results(&k, e);
 	if (k.json && rc == 0)
 		rc = jsonw_print(&j);
+	else if (k.json)
+		jsonw_release(&j);
 	leave_task(&k);
 	return rc;
 }
