@@ -666,7 +666,7 @@ static int check_room_for_puts(int into, const struct files_put *put, size_t n, 
 		return 0;
 	room = (uint64_t)st.f_bavail * st.f_frsize;
 	return bytes <= room ? 0
-			     : err_set(e, ERR_REFUSED, "not enough space: %s needed, %s free",
+			     : err_set(e, ERR_FAILED, "not enough space: %s needed, %s free",
 				       format_bytes(needed, bytes), format_bytes(free_bytes, room));
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# workspace_disk.sh - create, checkpoint, fork and restore on a full disk: nothing half done stays, what was there does.
+# workspace_disk.sh - every verb that writes, on a full disk: nothing half done stays, what was there does.
 # shellcheck disable=SC2010,SC2317 # names are ours; the trap calls clean
 [ "$(id -u)" = 0 ] || { echo "mounting takes root"; exit 77; }
 # In a mount namespace of our own: a container started meanwhile would take our mounts with it.
@@ -116,4 +116,45 @@ check 'no restore is pending' test ! -e data/berth/checkpoints/tasks/t/restoring
 rm data/filler
 check 'with room it is restored' says 0 '*' "$BERTH" workspace restore t a
 check 'with its content' test "$(stat -c %s "$tasks/t/files/big")" = 1536000
+
+# archive and unarchive
+disk size=8m
+"$BERTH" workspace create task t >made || exit 1
+large big
+archives() {
+	(cd "$tree/archives" && find . -type f)
+}
+leave 500
+describe >was
+check 'no room for an archive' says 1 '*not enough space for the archive*' "$BERTH" workspace archive t
+check 'the task is as it was' diff was <(describe)
+check 'nothing of an archive is there' test -z "$(archives)"
+rm data/filler
+check 'with room it is archived' says 0 '*archived*' "$BERTH" workspace archive t
+leave 500
+check 'no room for what comes back' says 1 '*No space left*' "$BERTH" workspace unarchive t
+check 'nothing of it is there' test -z "$(ls -A "$tasks")"
+check 'the archive is' test "$(archives)" = ./tasks/t.tar.zst
+check 'and sound' says 0 '*sound*' "$BERTH" workspace verify
+rm data/filler
+check 'with room it comes back' says 0 "$tasks/t" "$BERTH" workspace unarchive t
+check 'as it was' diff was <(describe)
+
+# apply, hand-over and share
+"$BERTH" workspace create project site >made && "$BERTH" workspace create task u >made || exit 1
+others() {
+	(cd "$tree" && find projects/site shared/ .versions -type d -printf '%p %m\n' -o -printf '%p %m %s %T@\n' | sort)
+}
+echo small >"$tasks/t/files/small"
+"$BERTH" workspace share --as v1 t files/small --into templates >made || exit 1
+"$BERTH" workspace hand-over t u files/small >made || exit 1
+others >was
+leave 1000
+check 'no room for what is applied' says 1 '*not enough space*' "$BERTH" workspace apply t files/big --into site
+check 'for what is handed over' says 1 '*not enough space*' "$BERTH" workspace hand-over t u files/big
+check 'for what is shared' says 1 '*space*' "$BERTH" workspace share t files/big --into datasets
+check 'all is as it was' diff was <(others)
+rm data/filler
+check 'with room it is applied' says 0 '*1 applied*' "$BERTH" workspace apply t files/big --into site
+check 'handed over' says 0 '*1 handed over*' "$BERTH" workspace hand-over t u files/big
 exit $bad
