@@ -56,18 +56,42 @@ int spawn_start(const struct spawn *p, pid_t *ret_pid)
 	return bad;
 }
 
+/* As execve does it, but before any of them can arrive. */
+static void reset_signals(void)
+{
+	struct sigaction now;
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		if (!sigaction(sig, NULL, &now) && now.sa_handler != SIG_IGN)
+			signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+pid_t spawn_fork(void)
+{
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	CHECK(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+	pid = fork();
+	if (pid == 0)
+		reset_signals();
+	else
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
 int spawn_orphan(void)
 {
-	pid_t pid = fork();
+	pid_t pid = spawn_fork();
 	int status = 0;
 
 	if (pid < 0)
 		return -1;
 	if (pid == 0) {
-		sigset_t none;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
 		setsid();
 		pid = fork();
 		if (pid == 0)

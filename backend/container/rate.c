@@ -13,6 +13,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "lane/lane.h"
 
@@ -64,7 +65,7 @@ static int run_in_netns(pid_t pid, const char *const *argv, char out[OUTPUT_MAX]
 	if (ns < 0 || pipe2(p, O_CLOEXEC))
 		return -1;
 	from = p[0];
-	child = fork();
+	child = spawn_fork();
 	if (child == 0) {
 		if (setns(ns, CLONE_NEWNET) || dup2(p[1], 1) < 0 || dup2(p[1], 2) < 0)
 			_exit(126);

@@ -27,6 +27,7 @@
 #include <berth/mem.h>
 #include <berth/private_engine.h>
 #include <berth/runtime.h>
+#include <berth/spawn.h>
 #include <berth/text.h>
 
 #define START_MS 30000
@@ -247,7 +248,6 @@ static void exec_dockerd(const char *dockerd, const struct places *p,
 	AUTO_FREE char *env = xasprintf("%s:%s", path ? path : "/usr/bin:/bin", SBIN);
 	const char *argv[] = {"dockerd", config, host, data, exec, pidfile, space, plugins,
 		"--shutdown-timeout=10", NULL};
-	sigset_t none;
 	int null = open("/dev/null", O_RDONLY);
 
 	if (apart && own_network()) {
@@ -255,8 +255,6 @@ static void exec_dockerd(const char *dockerd, const struct places *p,
 		_exit(126);
 	}
 	setsid();
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
 	dup2(null, 0);
@@ -317,7 +315,7 @@ static int launch_dockerd(const char *dockerd, const struct places *p, struct pr
 
 	if (log < 0)
 		return err_sys(e, errno, "Cannot write %s", pe->log);
-	pid = fork();
+	pid = spawn_fork();
 	if (pid < 0)
 		return err_sys(e, errno, "Cannot start dockerd");
 	if (pid == 0)

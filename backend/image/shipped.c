@@ -25,6 +25,7 @@
 #include <berth/config.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #define REGISTRY_BASE "debian:bookworm-slim"
 #define PACKAGES_MAX 256
@@ -104,14 +105,11 @@ static bool is_in_path(const char *name)
 
 static pid_t start_script(char **argv, int out, int said)
 {
-	pid_t pid = fork();
-	sigset_t none;
+	pid_t pid = spawn_fork();
 
 	if (pid)
 		return pid;
 	setpgid(0, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	dup2(open("/dev/null", O_RDONLY), 0);

@@ -17,6 +17,7 @@
 #include <berth/clock.h>
 #include <berth/keeper.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "egress/egress.h"
 #include "lane/lane.h"
@@ -94,12 +95,9 @@ static void become_finder(const char *name, int out)
 {
 	struct found_end f = {0};
 	struct err why = ERR_INIT;
-	sigset_t none;
 
 	dup2(out, 3);
 	close_range(4, ~0u, 0);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (find_end(name, &f, &why))
 		snprintf(f.why, sizeof f.why, "%.255s", why.msg);
 	_exit(write(3, &f, sizeof f) == (ssize_t)sizeof f ? 0 : 1);
@@ -171,7 +169,7 @@ static void begin_find(const struct kept_ends *k, struct kept_end *x)
 		try_end_again(x);
 		return;
 	}
-	x->finder = fork();
+	x->finder = spawn_fork();
 	if (!x->finder)
 		become_finder(x->name, p[1]);
 	close(p[1]);

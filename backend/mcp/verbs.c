@@ -19,6 +19,7 @@
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #define DOCUMENT_MOST ((size_t)16 << 20)
 #define DOCUMENT_STEP ((size_t)1 << 20)
@@ -45,12 +46,8 @@ struct verb_process {
 /* Between fork and exec: nothing but system calls. */
 static void become_verb(const struct verb_process *v, pid_t server, int null, char *const argv[])
 {
-	sigset_t none;
-
 	/* It is told when the thread ends that waits for it, and that may have happened already. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (getppid() == server && dup2(null, 0) == 0 && dup2(v->out[1], 1) == 1 &&
 		dup2(v->error[1], 2) == 2)
 		execv(argv[0], argv);
@@ -64,7 +61,7 @@ static int spawn_verb(struct verb_process *v, const struct verb_words *w, struct
 
 	if (null < 0 || pipe2(v->out, O_CLOEXEC) < 0 || pipe2(v->error, O_CLOEXEC) < 0)
 		return err_sys(e, errno, "cannot make a pipe");
-	v->pid = fork();
+	v->pid = spawn_fork();
 	if (v->pid == 0)
 		become_verb(v, server, null, (char *const *)w->v);
 	if (v->pid < 0)
@@ -195,6 +192,9 @@ static int finish_verb(
 {
 	bool refused;
 
+	/* A call of several operations that was cancelled during one starts no other. */
+	if (call_cancelled(c))
+		return err_set(e, ERR_CANCELLED, "cancelled");
 	if (spawn_verb(v, w, e))
 		return -1;
 	read_verb(c, v);

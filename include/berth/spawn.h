@@ -27,9 +27,14 @@ struct spawn {
 /* Signals are as at the start of a program. 0, or an errno: nothing was started then. The caller waits for it. */
 int spawn_start(const struct spawn *p, pid_t *ret_pid);
 
-/* fork, twice: 0 in a process of its own session that nobody waits for, with no signal blocked; 1 in the caller, -1 with
+/* fork, twice: 0 in a process of its own session that nobody waits for, with no signal blocked or handled; 1 in the caller, -1 with
  * errno where there can be none. In the new process, as after each fork beside threads, only what is async-signal-safe. */
 int spawn_orphan(void);
+
+/* fork, for a child that has something to do before it becomes another program. In the child handled signals have their
+ * default action again, ignored ones stay ignored, and none is blocked. No handler of the parent's ever runs there: it
+ * would write to a pipe that both share, and the parent would take that for a signal of its own. */
+pid_t spawn_fork(void);
 
 /* A thread that hears no signal: these are the main thread's. As pthread_create, with the usual attributes. */
 int spawn_thread(pthread_t *ret, void *(*run)(void *), void *ctx);

@@ -10,6 +10,7 @@
 
 #include <berth/arena.h>
 #include <berth/runtime.h>
+#include <berth/spawn.h>
 
 #include "cli/cli.h"
 
@@ -90,7 +91,7 @@ int cli_call(const struct cli *c, const char *program, const char *const *words,
 
 	argv = cli_call_line(c, words, &mem);
 	fflush(NULL);
-	pid = fork();
+	pid = spawn_fork();
 	if (pid == 0) {
 		struct err why = ERR_INIT;
 

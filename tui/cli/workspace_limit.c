@@ -12,6 +12,7 @@
 #include <berth/keeper.h>
 #include <berth/mem.h>
 #include <berth/settings.h>
+#include <berth/spawn.h>
 
 #include "cli/workspace.h"
 
@@ -169,20 +170,17 @@ static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
 	const char *const words[] = {"workspace", "checkpoint", "--auto", many, workspace, NULL};
 	struct err ignored = ERR_INIT;
 	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
-	sigset_t none;
 	char **argv;
 	pid_t pid;
 
 	snprintf(many, sizeof many, "%" PRId64, keep);
 	argv = cli_call_line(ctx, words, &mem);
 	fflush(NULL);
-	pid = fork();
+	pid = spawn_fork();
 	if (pid)
 		return pid;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	cli_become("berth-files", argv, &ignored);
 	_exit(1);
 }
