@@ -3,8 +3,8 @@
  *
  * What a call may build is estimated from its arguments; it waits, before it holds anything, until that fits beside the
  * others, and keeps it until its answer has been written: a client that reads nothing stops the calls, not the machine.
- * What turns out larger than it was estimated is refused.  Of the budget an eighth is for calls that are waited for, a
- * half for long ones, so that none waits for those; an eighth for messages (calls.c), the output of commands and the
+ * What turns out larger than it was estimated is refused.  Of the budget a half is for long calls, an eighth for all
+ * others, so that none waits for those; an eighth for messages (calls.c), the output of commands and the
  * results of tasks each.  A call beside which no other of its kind runs may take half of it.
  */
 #include <time.h>
@@ -95,13 +95,23 @@ static size_t estimate_answer(struct call *c)
 
 /* -- reservations ---------------------------------------------------------------------------------- */
 
+/* Of two: that of long calls, and one for all others. */
+static struct call_queue *queue_of_memory(const struct call *c)
+{
+	struct server *s = c->server;
+	bool is_long = c->worker->queue == &s->queue[QUEUE_LONG];
+
+	return &s->queue[is_long ? QUEUE_LONG : QUEUE_SHORT];
+}
+
 /* Under the lock: does so much more fit?  The only call that holds anything has half of it all. */
 static bool has_room(const struct call *c, size_t more)
 {
 	const struct server *s = c->server;
-	const struct call_queue *q = c->worker->queue;
-	size_t total = budget_total(s), all = s->queue[0].reserved + s->queue[1].reserved;
-	size_t part = q == &s->queue[0] ? total / 8 : total / 2;
+	const struct call_queue *q = queue_of_memory(c);
+	size_t total = budget_total(s),
+	       all = s->queue[QUEUE_SHORT].reserved + s->queue[QUEUE_LONG].reserved;
+	size_t part = q == &s->queue[QUEUE_SHORT] ? total / 8 : total / 2;
 
 	if (all == c->reserved)
 		return all + more <= total / 2;
@@ -112,7 +122,7 @@ static bool has_room(const struct call *c, size_t more)
 
 static void reserve_bytes(struct call *c, size_t more)
 {
-	c->worker->queue->reserved += more;
+	queue_of_memory(c)->reserved += more;
 	c->reserved += more;
 }
 
@@ -202,7 +212,7 @@ void budget_leave(struct call *c)
 	if (!c->reserved)
 		return;
 	pthread_mutex_lock(&s->lock);
-	c->worker->queue->reserved -= c->reserved;
+	queue_of_memory(c)->reserved -= c->reserved;
 	c->reserved = 0;
 	pthread_cond_broadcast(&s->less);
 	pthread_mutex_unlock(&s->lock);

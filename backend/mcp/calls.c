@@ -18,6 +18,7 @@
 #include <berth/clock.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 #include <berth/text.h>
 
 #include "files/files.h"
@@ -28,7 +29,6 @@
 	1000000000ll /* a call that takes longer becomes a task, where the client knows them */
 #define STAND_BACK \
 	5 /* added to the niceness of long calls and of the file workers that they start */
-#define LONG_MOST (MCP_CALLS_MAX / 2)
 
 /* -- the record ------------------------------------------------------------------------------------ */
 
@@ -387,14 +387,18 @@ void calls_rest(struct worker *w, bool rests)
 static void begin_call(struct worker *w, struct call *c)
 {
 	w->server->busy++;
+	w->queue->busy++;
 	c->worker = w;
 	w->call = c;
 }
 
-static void end_call(struct server *s, size_t bytes)
+static void end_call(struct worker *w, size_t bytes)
 {
+	struct server *s = w->server;
+
 	pthread_mutex_lock(&s->lock);
 	s->busy--;
+	w->queue->busy--;
 	s->ended++;
 	s->held -= bytes;
 	pthread_cond_broadcast(&s->less);
@@ -409,7 +413,7 @@ void calls_run_here(struct worker *w, struct call *c)
 	begin_call(w, c);
 	pthread_mutex_unlock(&w->server->lock);
 	run_call(c);
-	end_call(w->server, bytes);
+	end_call(w, bytes);
 }
 
 static struct call *take_call(struct worker *w)
@@ -435,17 +439,16 @@ static struct call *take_call(struct worker *w)
 static void *serve_calls(void *ctx)
 {
 	struct worker *w = ctx;
-	struct server *s = w->server;
 	struct call *c;
 
 	/* A thread's own, and of the threads that it starts; nobody takes it back. */
-	if (w->queue == &s->queue[1])
+	if (w->queue == &w->server->queue[QUEUE_LONG])
 		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + STAND_BACK);
 	while ((c = take_call(w)) != NULL) {
 		size_t bytes = c->bytes;
 
 		run_call(c);
-		end_call(s, bytes);
+		end_call(w, bytes);
 	}
 	return NULL;
 }
@@ -458,7 +461,7 @@ struct worker *calls_start_thread(
 	w->server = s;
 	w->queue = q;
 	w->by = (struct recorder){.program = "mcp", .policy = s->o->policy, .audit = s->audit};
-	if (pthread_create(&s->thread[s->nworkers], NULL, run, w)) {
+	if (spawn_thread(&s->thread[s->nworkers], run, w)) {
 		free(w);
 		return NULL;
 	}
@@ -477,48 +480,105 @@ static bool is_left_to_reader(const struct server *s, const struct call *c)
 {
 	return s->may_run && !s->here && s->reading.watched && c->tool->group == MCP_FILES &&
 		(c->tool->hints & (HINT_READS | HINT_LONG)) == HINT_READS && !c->token &&
-		!c->knows_tasks && !s->queue[0].waiting;
+		!c->knows_tasks && !s->queue[QUEUE_SHORT].waiting;
 }
 
 /* Under the lock. */
 static size_t calls_waiting(const struct server *s)
 {
-	return s->queue[0].waiting + s->queue[1].waiting;
+	size_t n = 0;
+
+	for (size_t i = 0; i < COUNT(s->queue); i++)
+		n += s->queue[i].waiting;
+	return n;
+}
+
+static enum queue_kind find_kind(const struct call *c)
+{
+	unsigned hints = c->tool->hints;
+
+	if (hints & HINT_LONG)
+		return QUEUE_LONG;
+	if (hints & HINT_RUNS)
+		return QUEUE_RUNS;
+	if (!(hints & HINT_WAITS))
+		return QUEUE_SHORT;
+	for (const struct arg_def *a = c->tool->args; a && a->name; a++)
+		if (!strcmp(a->name, "wait") && call_number(c, "wait", 0) <= 0)
+			return QUEUE_SHORT;
+	return QUEUE_WAITS;
+}
+
+/* By the thread that read it: the client can do something about that, which a longer queue would hide. */
+static void refuse_waiting(struct server *s, struct call *c)
+{
+	struct err e = ERR_INIT;
+	struct jsonw j;
+
+	err_set(&e, ERR_REFUSED,
+		"%d calls wait already for a person or for output; retry when one of them has been answered, or cancel one.",
+		MCP_WAITS_MAX);
+	message_begin(&j, c->id, "result");
+	put_answer(c, &j, &e);
+	if (s->shown) {
+		show_begin_of_call(c);
+		show_end_of_call(c, &e, j.out.len);
+	}
+	message_send(s, &j);
+	call_release(c);
+}
+
+/* Under the lock.  A thread for it is started where none is free and there may be more; -1: there is no thread at all. */
+static int queue_call(struct server *s, struct call_queue *q, struct call *c, size_t most)
+{
+	if (q->waiting >= q->idle && q->workers < most)
+		start_call_thread(s, q);
+	if (!q->workers)
+		return -1;
+	*q->last = c;
+	q->last = &c->next;
+	q->waiting++;
+	s->held += c->bytes;
+	return 0;
+}
+
+/* Under the lock. */
+static bool is_full_of_waiting(
+	const struct server *s, const struct call_queue *q, const struct call *c)
+{
+	return q == &s->queue[QUEUE_WAITS] && !(c->tool->hints & HINT_BRIEF) &&
+		q->waiting + q->busy >= MCP_WAITS_MAX;
 }
 
 void calls_add(struct server *s, struct call *c)
 {
-	struct call_queue *q = &s->queue[c->tool->hints & HINT_LONG ? 1 : 0];
-	size_t most = q == &s->queue[1] ? LONG_MOST : MCP_CALLS_MAX - LONG_MOST;
-	bool refused, here;
+	enum queue_kind kind = find_kind(c);
+	struct call_queue *q = &s->queue[kind];
+	size_t most = kind == QUEUE_WAITS ? MCP_WAITS_MAX + WAITS_SPARE : MCP_CALLS_MAX;
+	bool full, here;
+	int rc = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while ((calls_waiting(s) >= MCP_WAITING_MAX ||
 		       (s->held && s->held + c->bytes > budget_total(s) / 8)) &&
 		!s->left(s))
 		budget_wait(s);
+	full = is_full_of_waiting(s, q, c);
 	here = is_left_to_reader(s, c);
 	if (here) {
 		s->here = c;
 		s->held += c->bytes;
-	}
-	if (!here && q->waiting >= q->idle && q->workers < most)
-		start_call_thread(s, q);
-	refused = !here && !q->workers;
-	if (!here && !refused) {
-		*q->last = c;
-		q->last = &c->next;
-		q->waiting++;
-		s->held += c->bytes;
+	} else if (!full) {
+		rc = queue_call(s, q, c, most);
 	}
 	pthread_mutex_unlock(&s->lock);
-	/* Without the lock, or whoever wakes waits for that. */
-	if (!here && !refused)
-		pthread_cond_signal(&q->work);
-	if (refused) {
+	if (full)
+		refuse_waiting(s, c);
+	else if (rc) {
 		message_fail(s, c->id, -32603, "No thread can be started for this call.");
 		call_release(c);
-	}
+	} else if (!here) /* without the lock, or whoever wakes waits for that */
+		pthread_cond_signal(&q->work);
 }
 
 bool calls_known(struct server *s, const char *id)
@@ -633,7 +693,7 @@ static void start_ticker(struct server *s)
 {
 	pthread_mutex_lock(&s->lock);
 	if (!s->ticks)
-		s->ticks = pthread_create(&s->ticker, NULL, tell_progress, s) == 0;
+		s->ticks = spawn_thread(&s->ticker, tell_progress, s) == 0;
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -22,6 +22,7 @@
 #include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 #include <berth/text.h>
 
 #include "journal/journal.h"
@@ -50,8 +51,8 @@ struct command {
 	bool running, beside, ok;
 	struct run_result result;
 	struct err err; /* it did not run */
-	int cancel[2];
-	int input; /* its standard input's write end; -1 */
+	int cancel[2];  /* of one that a call waits for only the end to write to */
+	int input;      /* its standard input's write end; -1 */
 
 	/* of one that runs beside: its thread's own */
 	pthread_t thread;
@@ -408,6 +409,19 @@ static bool put_streams(struct call *call, const struct command *c)
 	return more;
 }
 
+/* kill_command ends it by the pipe that cancelling the call writes to, but the call is answered. */
+static int let_others_kill(struct call *call, struct command *c, struct err *e)
+{
+	int fd = call->cancel[1] < 0 ? -1 : fcntl(call->cancel[1], F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_sys(e, errno, "cannot make a pipe");
+	pthread_mutex_lock(&c->table->lock);
+	c->cancel[1] = fd;
+	pthread_mutex_unlock(&c->table->lock);
+	return 0;
+}
+
 int tool_execute(struct call *call, struct err *e)
 {
 	const struct json *input = call_value(call, "stdin");
@@ -429,6 +443,10 @@ int tool_execute(struct call *call, struct err *e)
 	c->request.in = in;
 	c->request.in_note = input ? describe_input(call, input) : NULL;
 	c->request.cancel_fd = call_cancel_fd(call);
+	if (let_others_kill(call, c, e)) {
+		remove_command(t, c);
+		return -1;
+	}
 	run_kept_command(c, &call->worker->by);
 	rc = c->ok || c->result.ended == ENDED_TIMEOUT ? 0 : tell_not_run(c, e);
 	if (!rc) {
@@ -485,7 +503,7 @@ static int start_beside(struct call *call, struct command *c, struct err *e)
 	if (much)
 		return err_set(e, ERR_REFUSED,
 			"The commands that run in the background take too much memory; kill_command ends one.");
-	if (pthread_create(&c->thread, NULL, run_beside, c) == 0)
+	if (spawn_thread(&c->thread, run_beside, c) == 0)
 		return 0;
 	pthread_mutex_lock(&t->lock);
 	t->beside--;

@@ -10,6 +10,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/spawn.h>
 
 #include "mcp/server.h"
 
@@ -166,7 +167,7 @@ static struct listener *find_listener(struct listeners *l, const char *id)
 static void start_watching(struct listeners *l, unsigned resources)
 {
 	if (!l->runs && resources)
-		l->runs = pthread_create(&l->thread, NULL, watch_resources, l) == 0;
+		l->runs = spawn_thread(&l->thread, watch_resources, l) == 0;
 	pthread_cond_broadcast(&l->change);
 }
 

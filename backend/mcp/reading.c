@@ -196,10 +196,10 @@ bool reading_run(struct server *s)
 	bool alone;
 
 	pthread_mutex_lock(&s->lock);
-	r->reader = calls_start_thread(s, &s->queue[0], serve_reading);
+	r->reader = calls_start_thread(s, &s->queue[QUEUE_SHORT], serve_reading);
 	alone = !r->reader;
 	if (!alone)
-		calls_start_thread(s, &s->queue[0], serve_reading);
+		calls_start_thread(s, &s->queue[QUEUE_SHORT], serve_reading);
 	while (!alone && !r->over)
 		pthread_cond_wait(&r->change, &s->lock);
 	pthread_mutex_unlock(&s->lock);

@@ -20,8 +20,19 @@ struct listeners;
 
 #define RESOURCE_URI_MAX 128
 #define LEAVE_MS 500
-#define REST_S 2  /* without work: then a thread gives back what it holds */
-#define READERS 2 /* threads; reading.c */
+#define REST_S 2       /* without work: then a thread gives back what it holds */
+#define READERS 2      /* threads; reading.c */
+#define WAITS_SPARE 16 /* threads of QUEUE_WAITS for calls that are never refused (HINT_BRIEF) */
+
+/* By what keeps a call.  Each kind has threads of its own, so that calls of one kind never wait for those of another. */
+enum queue_kind {
+	QUEUE_SHORT,
+	QUEUE_LONG, /* the processors (HINT_LONG) */
+	QUEUE_RUNS, /* another process (HINT_RUNS) */
+	QUEUE_WAITS /* a person, or a command's output (HINT_WAITS) */
+};
+#define QUEUES 4
+#define THREADS_MOST (3 * MCP_CALLS_MAX + MCP_WAITS_MAX + WAITS_SPARE + READERS)
 
 struct server {
 	const struct mcp_options *o;
@@ -45,14 +56,14 @@ struct server {
 	pthread_cond_t less;
 	struct call_queue {
 		struct call *first, **last; /* that wait for a thread */
-		size_t waiting, idle, workers;
+		size_t waiting, idle, workers, busy;
 		size_t reserved; /* bytes, by calls that run (budget.c) */
 		pthread_cond_t work;
-	} queue[2]; /* those that are waited for; those that take their time */
+	} queue[QUEUES];
 	size_t busy, resting, nworkers, ended;
 	size_t held; /* bytes of the messages that wait or are worked on */
-	struct worker *worker[MCP_CALLS_MAX + READERS];
-	pthread_t thread[MCP_CALLS_MAX + READERS];
+	struct worker *worker[THREADS_MOST];
+	pthread_t thread[THREADS_MOST];
 	bool ending;
 	struct reading {
 		struct worker *reader; /* whose turn it is; NULL: nobody watches */
@@ -149,7 +160,7 @@ bool task_cancel(struct tasks *t, const char *id);
 void call_stop(struct call *c);     /* under s->lock */
 void calls_watch(struct server *s); /* somebody waits for progress, or for an end */
 void calls_add(struct server *s,
-	struct call *c); /* takes it; waits while too many wait, or too large ones */
+	struct call *c); /* takes it; waits while too many are queued, or too large ones */
 bool calls_known(struct server *s, const char *id);
 /* Under s->lock: a thread of its own for a new worker of that queue; NULL: there can be none. */
 struct worker *calls_start_thread(

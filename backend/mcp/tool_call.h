@@ -53,6 +53,11 @@ struct arg_def {
 #define HINT_LONG 8u
 /* It records by itself; its operation is for what is refused before it does. */
 #define HINT_RECORDS 16u
+/* Not told: what keeps it is another process, or a person or a command (with an argument "wait": only where that is given).
+ * Of the latter only some run at once, and more are refused, but for those that wait for seconds at most (HINT_BRIEF). */
+#define HINT_RUNS 32u
+#define HINT_WAITS 64u
+#define HINT_BRIEF 128u
 
 /* What a call may answer, before which it waits for memory (budget.c); with the hints. */
 enum answers {

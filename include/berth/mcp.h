@@ -3,7 +3,8 @@
  *
  * JSON-RPC 2.0, one message a line.  A client that begins with `initialize` has a session (2024-11-05 to 2025-11-25);
  * a request that names its version in _meta (2026-07-28) stands for itself; both may come in one process.
- * Requests are answered as they finish, up to MCP_CALLS_MAX at once.
+ * Requests are answered as they finish.  Short calls, long ones, those that run a command or another berth process, and
+ * those that wait for a person or for output have threads of their own, so that none keeps another kind waiting.
  *
  * Limits: a message MCP_LINE_MAX bytes; jsonr.h's; mcp_options.memory.
  * Thread: mcp_serve blocks the caller's until the client has closed its end and all is answered, or nothing more was
@@ -17,7 +18,8 @@
 #include <berth/team.h>
 
 #define MCP_LINE_MAX ((size_t)64 << 20)
-#define MCP_CALLS_MAX 64     /* that run at once; more wait */
+#define MCP_CALLS_MAX 32     /* of each of the first three kinds that run at once; more wait */
+#define MCP_WAITS_MAX 96     /* of the last kind; more are refused */
 #define MCP_WAITING_MAX 8192 /* beyond it the client is not read from */
 
 /* Groups of tools, or-ed. */

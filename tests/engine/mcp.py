@@ -176,6 +176,47 @@ def _():
                 assert got.get("isError") or got["structuredContent"]["command_id"] == number, got
 
 
+@case("a command that a call waits for is ended by another, at once, and that call is answered")
+def _():
+    with Client("team.yaml") as c:
+        n = c.begin("tools/call", name="execute_command", arguments={"command": "echo begun; sleep 7157", "timeout": 600})
+        wait_until(lambda: running("7157"))
+        [row] = [x for x in c.call("list_commands")["commands"] if x["state"] == "running"]
+        ended = c.call("kill_command", command_id=row["command_id"])
+        assert ended["state"] == "ended" and ended["ended"] == "cancelled" and ended["success"] is False, ended
+        got = c.wait(n)["result"]
+        assert not got.get("isError") and got["structuredContent"]["stdout"] == "begun\n" and got["structuredContent"]["ended"] == "cancelled", got
+        assert not running("7157")
+
+
+@case("calls that wait keep no others waiting, are bounded, and all are answered")
+def _():
+    with Client("team.yaml") as c:
+        a = c.call("start_command", command="sleep 7167")["command_id"]
+        wait = {"command_id": a, "wait": 600}
+        reads = [c.begin("tools/call", name="read_command", arguments=wait) for _ in range(40)]
+        c.call("write_file", path="short", content="x")
+        assert c.call("read_command", command_id=a)["state"] == "running"
+        assert c.call("execute_command", command="echo out")["stdout"] == "out\n"
+        assert not set(reads) & set(c.answers)
+        reads += [c.begin("tools/call", name="read_command", arguments=wait) for _ in range(56)]
+        assert "96 calls wait already" in c.fails("read_command", **wait)
+        assert not set(reads) & set(c.answers)
+        runs = [c.begin("tools/call", name="execute_command", arguments={"command": "sleep 7177", "timeout": 600}) for _ in range(40)]
+        wait_until(lambda: running("7177") >= 32)
+        c.call("write_file", path="short", content="y")
+        assert c.call("write_command", command_id=a, input="x\n")["written"] == 2
+        assert c.call("kill_command", command_id=a)["state"] == "ended"
+        for n in reads:
+            assert c.wait(n)["result"]["structuredContent"]["state"] == "ended"
+        while set(runs) - set(c.answers):
+            for x in c.call("list_commands")["commands"]:
+                if x["state"] == "running":
+                    c.call("kill_command", command_id=x["command_id"])
+        assert all(c.wait(n)["result"]["structuredContent"]["ended"] == "cancelled" for n in runs)
+        assert not running("7177")
+
+
 @case("what is cancelled ends, and is not answered; progress meanwhile")
 def _():
     with Client("team.yaml") as c:
