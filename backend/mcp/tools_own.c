@@ -4,14 +4,22 @@
  */
 #include "mcp/tools_own.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <berth/egress.h>
+#include <berth/file.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
+#include <berth/runtime.h>
 #include <berth/text.h>
 
 #include "mcp/tools_commands.h"
@@ -22,6 +30,8 @@
 #define LOG_SHOWN 50
 #define LOG_MOST 512
 #define FORKS_MOST 100
+#define FORKS_LOCK ".forking" /* below the directory of all workspaces, where no agent can write */
+#define LOCK_TRY_MS 20
 
 /* -- limits ------------------------------------------------------------------------------------------ */
 
@@ -460,8 +470,6 @@ static int ask_for_forks(struct call *c, const char *workspace, int64_t n, int h
 	const struct agent_def *a = call_options(c)->agent;
 	const char *reason = call_text(c, "reason");
 
-	if (have + n <= a->forks)
-		return 0;
 	return call_ask_beyond(c,
 		arena_printf(&c->mem, "fork %.60s into %lld", workspace, (long long)n),
 		arena_printf(&c->mem, "%d there already, forks: %lld in the file. %.60s", have,
@@ -472,19 +480,54 @@ static int ask_for_forks(struct call *c, const char *workspace, int64_t n, int h
 		e);
 }
 
+/* Counting and forking are one: no other server of this user, and no other call, forks between.  -1, or the lock. */
+static int lock_forks(struct call *c, struct err *e)
+{
+	char tree[PATH_MAX], path[PATH_MAX + sizeof FORKS_LOCK + 1];
+	struct pollfd p = {call_cancel_fd(c), POLLIN, 0};
+	AUTO_CLOSE int fd = -1;
+
+	if (workspaces_dir(tree, sizeof tree, e))
+		return -1;
+	snprintf(path, sizeof path, "%s/" FORKS_LOCK, tree);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return err_sys(e, errno, "cannot lock %s", path);
+		if (poll(&p, 1, LOCK_TRY_MS) > 0)
+			return err_set(e, ERR_CANCELLED, "cancelled");
+	}
+	return fd < 0 ? err_sys(e, errno, "cannot open %s", path) : steal_fd(&fd);
+}
+
+/* Is it within what the file allows?  Else a person is asked, and no lock held meanwhile.  -1, or the lock. */
+static int lock_allowed_forks(struct call *c, const char *workspace, int64_t n, struct err *e)
+{
+	const char *slash = strchr(workspace, '/');
+	AUTO_CLOSE int lock = lock_forks(c, e);
+	int have = lock < 0 ? -1 : count_forks(c, slash ? slash + 1 : workspace, e);
+
+	if (have < 0)
+		return -1;
+	if (have + n <= call_options(c)->agent->forks)
+		return steal_fd(&lock);
+	close(steal_fd(&lock));
+	return ask_for_forks(c, workspace, n, have, e) ? -1 : lock_forks(c, e);
+}
+
 int tool_fork(struct call *c, struct err *e)
 {
 	const char *workspace = tool_workspace_name(c, e);
 	int64_t n = call_number(c, "count", 1);
+	AUTO_CLOSE int lock = -1;
 	struct verb_words w;
-	int have;
 
 	if (!workspace)
 		return -1;
 	if (n < 1 || n > FORKS_MOST)
 		return err_set(e, ERR_USAGE, "\"count\" must be from 1 to %d.", FORKS_MOST);
-	have = count_forks(c, strchr(workspace, '/') ? strchr(workspace, '/') + 1 : workspace, e);
-	if (have < 0 || ask_for_forks(c, workspace, n, have, e))
+	lock = lock_allowed_forks(c, workspace, n, e);
+	if (lock < 0)
 		return -1;
 	verb_begin(c, &w);
 	verb_word(&w, "workspace");

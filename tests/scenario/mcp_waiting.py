@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """mcp_waiting.py - `berth mcp`: many calls that wait, that are cancelled, or that ask for the last of something at the same time."""
+import fcntl
+import json
 import os
 import socket
 import subprocess
@@ -43,6 +45,13 @@ def children(c):
     return n
 
 
+def waiting_for(lock):
+    """How many processes wait for this lock."""
+    inode = os.fstat(lock.fileno()).st_ino
+    with open("/proc/locks", encoding="ascii") as locks:
+        return sum("-> FLOCK" in line and line.split()[6].endswith(f":{inode}") for line in locks)
+
+
 def cancel(c, number):
     c.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number} | ({"_meta": c.meta()} if c.meta() else {})})
 
@@ -74,6 +83,54 @@ def _():
         for n in numbers:
             cancel(c, n)
         wait_until(lambda: not children(c))
+
+
+@case("forks: 1 is one fork, however many are asked for at the same time")
+def _():
+    for task, most in (("forked0", 1), ("forked1", 2)):
+        servers = [Client("team.yaml", agent=task) for _ in range(most)]
+        numbers = [(c, c.begin("tools/call", name="fork", arguments={"reason": "x"})) for _ in range(8) for c in servers]
+        got = [c.wait(n)["result"] for c, n in numbers]
+        made = [x["structuredContent"]["forks"] for x in got if not x.get("isError")]
+        assert len(made) == 1 and len(made[0]) == 1, got
+        assert all("need approval" in x["content"][0]["text"] for x in got if x.get("isError")), got
+        assert [d for d in os.listdir(f"{TREE}/tasks") if d.startswith(f"{task}-")] == [f"{task}-1"], os.listdir(f"{TREE}/tasks")
+        for c in servers:
+            c.__exit__()
+
+
+@case("who waits to fork is not waited for when it is cancelled")
+def _():
+    with open(f"{TREE}/.forking", "w", encoding="ascii") as lock, Client("team.yaml", agent="forked2") as c:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        n = c.begin("tools/call", name="fork", arguments={})
+        cancel(c, n)
+        assert c.call("list_directory", path=".")
+        c.server.stdin.close()
+        assert c.server.wait(PATIENCE) == 0 and n not in c.answers
+
+
+@case("what is handed over at the same time is no more than the limit")
+def _():
+    names = [f"files/big{n}" for n in range(8)]
+    for name in names:
+        with open(f"{TREE}/tasks/giver/{name}", "wb") as out:
+            out.write(os.urandom(400000))
+    with open("small.set", "w", encoding="utf-8") as out:
+        out.write("workspaces: {limit_bytes: 1m}\n")
+    os.makedirs(f"{TREE}/shared/inter_task/taker", exist_ok=True)
+    with Client("team.yaml", "--settings", "small.set", agent="giver") as c:
+        with open(f"{TREE}/.handing", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            numbers = [c.begin("tools/call", name="hand_over", arguments={"task": "taker", "paths": [name]}) for name in names]
+            # Each looks at what is there only when it is its turn.
+            wait_until(lambda: waiting_for(lock) == len(names))
+            assert not set(numbers) & set(c.answers)
+        got = [c.wait(n)["result"] for n in numbers]
+    held = os.listdir(f"{TREE}/shared/inter_task/taker/giver/files")
+    assert len(held) == 2, (held, got)
+    assert sum(not x.get("isError") for x in got) == 2, got
+    assert json.dumps(got).count("more than the limit of its workspace") == 6, got
 
 
 main()

@@ -1,10 +1,14 @@
 /* workspace_hand_over.c - `berth workspace hand-over`: gives another task read access to files of a task. */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/file.h>
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/sum.h>
@@ -18,6 +22,7 @@ struct handing {
 	bool full;           /* what was handed over before leaves no room */
 	char path[PATH_MAX]; /* where it lies then, for the receiver, too */
 	int into;
+	int turn; /* the lock on it; -1: not taken */
 	struct apply *plan;
 };
 
@@ -58,12 +63,24 @@ static int open_handing(struct handing *h, struct err *e)
 static void close_handing(struct handing *h)
 {
 	apply_free(h->plan);
+	cleanup_close(&h->turn);
 	if (h->into >= 0) {
 		close(h->into);
 		rmdir(h->path); /* where nothing was handed over, and nothing had been */
 	}
 	workspace_cli_leave(&h->to);
 	workspace_side_close(&h->from);
+}
+
+/* Of several at once each counts what those before it handed over.  The file is where no agent could hold it. */
+static int take_turn(struct handing *h, struct err *e)
+{
+	AUTO_FREE char *path = xasprintf("%s/.handing", h->x->tree);
+
+	h->turn = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	while (h->turn >= 0 && flock(h->turn, LOCK_EX) < 0 && errno == EINTR)
+		;
+	return h->turn < 0 ? err_sys(e, errno, "cannot open %.400s", path) : 0;
 }
 
 /* What an agent handed over to a task is bounded as its workspace is, or other names each time would fill the disk.  What
@@ -76,6 +93,8 @@ static int check_inbox_room(struct handing *h, struct err *e)
 
 	if (!record_agent())
 		return 0;
+	if (take_turn(h, e))
+		return -1;
 	workspace_cli_usual(h->x->s, &limits);
 	workspace_limits(h->x->all, &h->from.place.info, &limits);
 	if (workspace_amount(h->into, &held, NULL, NULL, e))
@@ -151,7 +170,7 @@ static int tell_handing(const struct handing *h, bool handed)
 
 int cli_workspace_hand_over(struct workspace_cli *x, struct err *e)
 {
-	struct handing h = {.x = x, .from.place.root = -1, .to.root = -1, .into = -1};
+	struct handing h = {.x = x, .from.place.root = -1, .to.root = -1, .into = -1, .turn = -1};
 	bool dry = cli_flag(x->c, "dry-run");
 	int rc = open_handing(&h, e), told;
 
