@@ -541,6 +541,12 @@ static void answer_request(struct server *s, const struct request *r, struct are
 		fail_method(s, r);
 }
 
+/* Whatever is wrong in one: nobody waits for an answer. */
+static bool is_notification(const struct request *r, const struct json *id, const char *version)
+{
+	return !id && r->method && version && !strcmp(version, "2.0");
+}
+
 static void take_message(struct server *s, const struct json *m, size_t bytes,
 	const struct err *fault, struct arena *mem)
 {
@@ -553,6 +559,9 @@ static void take_message(struct server *s, const struct json *m, size_t bytes,
 	/* Nothing is asked of the client, so nothing that it answers is waited for. */
 	if (json_is(m, JSON_OBJECT) && !json_member(m, "method") &&
 		(json_member(m, "result") || json_member(m, "error")))
+		return;
+	if ((fault->kind || (params && !json_is(params, JSON_OBJECT))) &&
+		is_notification(&r, id, version))
 		return;
 	if (fault->kind)
 		message_fail(s, spelt, INVALID_REQUEST, fault->msg);

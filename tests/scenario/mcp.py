@@ -183,6 +183,34 @@ def _():
         assert c.ask("tools/call")["error"]["code"] == -32602
 
 
+@case("what has no id is answered with id null if it is no request, and never if it is a notification")
+def _():
+    meta = b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+    for era, more in (("old", b""), ("new", meta)):
+        with Client("team.yaml", era=era) as c:
+            before = len(c.lines)
+            for text in (b'"method":"notifications/none"', b'"method":"notifications/cancelled","params":{%s}' % more,
+                         b'"method":"tools/list","params":{%s}' % more, b'"method":"none","params":{%s}' % more,
+                         b'"method":"tools/call","params":{"name":"write_file","arguments":{"path":"silent","content":""}%s}' % (b"," + more if more else b""),
+                         b'"method":"initialize","params":{}', b'"method":"notifications/x","params":[1]', b'"method":"notifications/x","params":7',
+                         b'"method":"notifications/x","params":{"x":"\\ud800"}', b'"method":"notifications/x","params":{"x":"\xff"}',
+                         b'"method":"notifications/x","method":"notifications/x"', b'"method":"notifications/x","params":{"x":' + b"[" * 500 + b"]" * 500 + b"}"):
+                c.say_bytes(b'{"jsonrpc":"2.0",' + text + b"}\n")
+            assert c.ask("tools/list")["result"]["tools"]
+            assert len(c.lines) == before + 1, c.lines[before:]
+            assert not os.path.exists(f"{WS}/silent")
+            for text, code in ((b"{", -32700), (b'{"jsonrpc":"2.0","method":', -32700), (b"\xff", -32700), (b"nul", -32700), (b"null", -32600), (b"7", -32600),
+                               (b'"a"', -32600), (b"[]", -32600), (b"[{}]", -32600), (b"{}", -32600), (b'{"jsonrpc":"2.0"}', -32600),
+                               (b'{"jsonrpc":"2.0","method":7}', -32600), (b'{"jsonrpc":"2.0","method":null}', -32600),
+                               (b'{"method":"notifications/x"}', -32600), (b'{"jsonrpc":"1.0","method":"notifications/x"}', -32600),
+                               (b'{"jsonrpc":"2.0","id":null,"method":"tools/list","params":{%s}}' % more, -32600),
+                               (b'{"jsonrpc":"2.0","id":{},"method":"tools/list","params":{%s}}' % more, -32600)):
+                assert error_of(c, text) == (None, code), (era, text)
+            for text, code in ((b'{"jsonrpc":"2.0","id":96}', -32600), (b'{"id":97,"method":"x"}', -32600), (b'{"jsonrpc":"2.0","id":"98","method":7}', -32600)):
+                assert error_of(c, text)[1] == code, (era, text)
+                assert json.loads(c.lines[-1])["id"] in (96, 97, "98"), c.lines[-1]
+
+
 @case("reading")
 def _():
     with Client("team.yaml") as c:
