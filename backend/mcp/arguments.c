@@ -84,30 +84,28 @@ static void put_args_schema(struct jsonw *j, const struct arg_def *fields)
 	jsonw_bool(j, "additionalProperties", false);
 }
 
-/* "name:type name:type ..." */
-static void put_outputs(struct jsonw *j, const char *outputs)
+static void put_outputs(struct jsonw *j, const struct answer_member *outputs)
 {
-	char name[64], type[16];
-	const char *p = outputs;
-	int n;
+	static const char *const types[] = {
+		"string", "integer", "number", "boolean", "array", "object"};
 
 	jsonw_object(j, "properties");
-	while (sscanf(p, " %63[^:]:%15s%n", name, type, &n) == 2) {
-		jsonw_object(j, name);
-		jsonw_text(j, "type", type);
+	for (const struct answer_member *m = outputs; m->name; m++) {
+		jsonw_object(j, m->name);
+		jsonw_text(j, "type", types[m->type]);
 		jsonw_end(j);
-		p += n;
 	}
 	jsonw_end(j);
 	jsonw_array(j, "required");
-	for (p = outputs; sscanf(p, " %63[^:]:%15s%n", name, type, &n) == 2; p += n)
-		jsonw_text(j, NULL, name);
+	for (const struct answer_member *m = outputs; m->name; m++)
+		jsonw_text(j, NULL, m->name);
 	jsonw_end(j);
 }
 
 void tool_schemas(struct jsonw *j, const struct tool *t)
 {
 	static const struct arg_def none[] = {{0}};
+	static const struct answer_member text[] = {{"content", ANSWER_STRING}, {0}};
 
 	jsonw_object(j, "inputSchema");
 	jsonw_text(j, "type", "object");
@@ -115,7 +113,7 @@ void tool_schemas(struct jsonw *j, const struct tool *t)
 	jsonw_end(j);
 	jsonw_object(j, "outputSchema");
 	jsonw_text(j, "type", "object");
-	put_outputs(j, t->json ? t->outputs : "content:string");
+	put_outputs(j, t->json ? t->outputs : text);
 	jsonw_end(j);
 }
 

@@ -71,6 +71,20 @@ enum answers {
 	ANSWERS_MASK = 7 << 8
 };
 
+enum answer_type {
+	ANSWER_STRING,
+	ANSWER_INTEGER,
+	ANSWER_NUMBER,
+	ANSWER_BOOLEAN,
+	ANSWER_ARRAY,
+	ANSWER_OBJECT
+};
+
+struct answer_member {
+	const char *name; /* NULL ends a table */
+	enum answer_type type;
+};
+
 struct tool {
 	const char *name; /* NULL ends the table */
 	unsigned group;   /* MCP_FILES ... */
@@ -78,8 +92,7 @@ struct tool {
 	enum operation operation; /* OP_NONE: there is nothing to record */
 	tool_fn *run;
 	bool json; /* answers an object of `outputs`; else text, which is its one member "content" */
-	const char *
-		outputs; /* "name:type name:type": string, integer, number, boolean, array, object */
+	const struct answer_member *outputs;
 	const char *title, *help;
 	const struct arg_def *args;
 };
