@@ -92,13 +92,14 @@ static void put_outputs(struct jsonw *j, const struct answer_member *outputs)
 	jsonw_object(j, "properties");
 	for (const struct answer_member *m = outputs; m->name; m++) {
 		jsonw_object(j, m->name);
-		jsonw_text(j, "type", types[m->type]);
+		jsonw_text(j, "type", types[m->type & ANSWER_TYPE]);
 		jsonw_end(j);
 	}
 	jsonw_end(j);
 	jsonw_array(j, "required");
 	for (const struct answer_member *m = outputs; m->name; m++)
-		jsonw_text(j, NULL, m->name);
+		if (!(m->type & ANSWER_SOMETIMES))
+			jsonw_text(j, NULL, m->name);
 	jsonw_end(j);
 }
 

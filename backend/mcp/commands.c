@@ -341,9 +341,11 @@ static void put_state(struct jsonw *j, const struct command *c)
 
 	jsonw_int(j, "command_id", c->id);
 	jsonw_text(j, "state", c->running ? "running" : "ended");
-	jsonw_bool(j, "success",
-		!c->running && c->ok && c->result.ended == ENDED_EXIT && !c->result.exit_code);
-	jsonw_int(j, "exit_code", c->running ? -1 : c->result.exit_code);
+	if (!c->running) {
+		jsonw_bool(j, "success",
+			c->ok && c->result.ended == ENDED_EXIT && !c->result.exit_code);
+		jsonw_int(j, "exit_code", c->result.exit_code);
+	}
 	jsonw_text(j, "ended", c->running ? "" : run_ended_name(c->result.ended));
 	jsonw_number(j, "execution_time", (double)(until - c->started_ns) / 1e9, 3);
 	jsonw_uint(j, "stdout_bytes", output_len(&c->out[1]));

@@ -26,7 +26,9 @@ void message_server_info(const struct server *s, struct jsonw *j, const char *ke
 {
 	jsonw_object(j, key);
 	jsonw_text(j, "name", "berth");
-	jsonw_text(j, "title", "berth: files and commands of an agent");
+	jsonw_text(j, "title",
+		s->o->agent ? "berth: files and commands of an agent"
+			    : "berth: hosts, agents and containers");
 	jsonw_text(j, "version", s->o->version);
 	jsonw_end(j);
 }

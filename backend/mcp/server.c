@@ -1,5 +1,5 @@
 /* server.c - starts the server and shuts it down in order. */
-#include "mcp/server.h"
+#include "mcp/tools_verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +113,7 @@ int server_begin(struct server *s, const struct mcp_options *o, struct err *e)
 		release_server(s);
 		return -1;
 	}
+	s->lacks = o->agent ? tool_lacks(s) : 0;
 	/* Without one jobs are not shown. */
 	s->board = board_open("mcp", NULL);
 	s->shown = callboard_open(o->who, NULL);

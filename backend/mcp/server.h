@@ -42,6 +42,7 @@ struct server {
 	struct audit *audit;
 	struct command_table *commands;
 	struct files *opener; /* what the roots were opened with */
+	unsigned lacks;       /* NEEDS_...: what this agent does not have */
 	bool session;         /* there was an `initialize` */
 	bool batches;         /* of the one revision that has them */
 
@@ -108,6 +109,9 @@ void client_lines_split(struct client_lines *l, const char *bytes, size_t n);
 void client_lines_end(
 	struct client_lines *l); /* of all bytes: the last message may have no newline */
 void client_lines_release(struct client_lines *l);
+
+/* tools.c: whether it is worth listing: the agent has what it needs, and it changes nothing where nothing may change. */
+bool tool_can_work(const struct server *s, const struct tool *t);
 
 /* messages.c: what is said.  The line's bytes, with its newline.  Any thread. */
 void message_line(struct server *s, const struct str *line);

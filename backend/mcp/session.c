@@ -66,12 +66,17 @@ static void put_instructions(const struct server *s, struct jsonw *j)
 			"console.");
 		return;
 	}
-	str_addf(&text,
-		"File operations run in parallel: prefer read_multiple_files, write_multiple_files, "
-		"search_text and scan_directory to many single calls. Relative paths are relative to %s. ",
-		s->reach.home);
-	if (s->o->groups & MCP_COMMANDS)
-		str_adds(&text, "Commands run in the agent's container, at the same paths.");
+	if (s->o->groups & MCP_FILES)
+		str_addf(&text,
+			"File operations run in parallel: prefer read_multiple_files, %ssearch_text and "
+			"scan_directory to many single calls. ",
+			s->o->policy->read_only ? "" : "write_multiple_files, ");
+	str_addf(&text, "Relative paths are relative to %s.", s->reach.home);
+	if (s->o->groups & MCP_COMMANDS && !s->o->policy->read_only)
+		str_adds(&text, " Commands run in the agent's container, at the same paths.");
+	if (s->o->policy->read_only)
+		str_adds(&text,
+			" This server is read-only: tools that change anything are not offered.");
 	jsonw_text(j, "instructions", text.s);
 }
 
@@ -133,7 +138,7 @@ static void answer_discover(struct server *s, const struct request *r)
 
 static bool is_offered(const struct server *s, const struct tool *t)
 {
-	return (t->group & s->o->groups) && t->title;
+	return (t->group & s->o->groups) && tool_can_work(s, t);
 }
 
 static void put_tool(struct jsonw *j, const struct tool *t)
@@ -149,7 +154,7 @@ static void put_tool(struct jsonw *j, const struct tool *t)
 		jsonw_bool(j, "destructiveHint", t->hints & HINT_DESTROYS);
 		jsonw_bool(j, "idempotentHint", t->hints & HINT_REPEATS);
 	}
-	jsonw_bool(j, "openWorldHint", false);
+	jsonw_bool(j, "openWorldHint", t->hints & HINT_OPEN);
 	jsonw_end(j);
 	jsonw_end(j);
 }

@@ -58,6 +58,13 @@ struct arg_def {
 #define HINT_RUNS 32u
 #define HINT_WAITS 64u
 #define HINT_BRIEF 128u
+/* Told: it may reach beyond this machine. */
+#define HINT_OPEN (1u << 16)
+/* What the agent must have, or the tool could only refuse and is not listed. */
+#define NEEDS_WORKSPACE (1u << 12) /* one that berth manages */
+#define NEEDS_TASK (1u << 13)      /* one that is a task */
+#define NEEDS_EGRESS (1u << 14)    /* a network whose connections berth sees */
+#define NEEDS_TOOLS (1u << 15)     /* a custom tool */
 
 /* What a call may answer, before which it waits for memory (budget.c); with the hints. */
 enum answers {
@@ -77,12 +84,14 @@ enum answer_type {
 	ANSWER_NUMBER,
 	ANSWER_BOOLEAN,
 	ANSWER_ARRAY,
-	ANSWER_OBJECT
+	ANSWER_OBJECT,
+	ANSWER_TYPE = 7,
+	ANSWER_SOMETIMES = 8 /* or-ed: it may be missing */
 };
 
 struct answer_member {
 	const char *name; /* NULL ends a table */
-	enum answer_type type;
+	unsigned type;    /* enum answer_type */
 };
 
 struct tool {

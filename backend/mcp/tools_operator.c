@@ -36,20 +36,28 @@ static void put_neutral(struct jsonw *j, const char *key, const char *s, size_t 
 
 static void put_neutral_value(struct jsonw *j, const char *key, const struct json *v, int depth)
 {
+	bool object = v->type == JSON_OBJECT;
+
 	if (v->type == JSON_STRING) {
 		put_neutral(j, key, v->text, v->len);
 		return;
 	}
-	if ((v->type != JSON_ARRAY && v->type != JSON_OBJECT) || depth > JSON_DEPTH_MAX - 8) {
+	if (v->type != JSON_ARRAY && !object) {
 		verb_put(j, key, v);
 		return;
 	}
-	if (v->type == JSON_ARRAY)
-		jsonw_array(j, key);
-	else
+	if (object)
 		jsonw_object(j, key);
-	for (const struct json *m = v->first; m; m = m->next)
-		put_neutral_value(j, v->type == JSON_OBJECT ? m->key : NULL, m, depth + 1);
+	else
+		jsonw_array(j, key);
+	for (const struct json *m = depth > JSON_DEPTH_MAX - 8 ? NULL : v->first; m; m = m->next) {
+		AUTO_STR struct str name = STR_INIT;
+
+		/* A label's name is its author's choice, too. */
+		if (object)
+			text_neutralise(&name, m->key, m->key_len, false);
+		put_neutral_value(j, object ? name.s : NULL, m, depth + 1);
+	}
 	jsonw_end(j);
 }
 

@@ -77,7 +77,7 @@ static const struct json *look_at_settings(struct call *c, const struct json *bo
 struct limit_row {
 	const char *what;
 	double asked, enforced, used;
-	const char *note; /* why there is no usage; NULL: there is one */
+	const char *note; /* why there is no usage, or nothing enforced; NULL */
 };
 
 static double read_number(const struct json *v)
@@ -111,7 +111,7 @@ static void put_limit(struct call *c, const struct limit_row *r)
 	put_amount(j, "enforced", r->enforced);
 	if (r->note)
 		jsonw_text(j, "note", r->note);
-	else if (!c->looks)
+	if (!c->looks && (!r->note || r->used >= 0))
 		put_amount(j, "used", r->used);
 	jsonw_end(j);
 }
@@ -205,7 +205,10 @@ static void put_counted(struct call *c, const char *what, const struct json *lim
 
 	put_limit(c,
 		&(struct limit_row){what, asked, enforced ? asked : -1,
-			read_number(json_member(limits, used)), NULL});
+			read_number(json_member(limits, used)),
+			limits && asked > 0 && !enforced
+				? "Not enforced at present: it is counted while the container is up and a keeper runs."
+				: NULL});
 }
 
 /* What is counted of a workspace of berth's; of any other directory nothing is. */

@@ -86,10 +86,10 @@ int tool_run_tool(struct call *c, struct err *e)
 
 /* -- the workspace ----------------------------------------------------------------------------------- */
 
-const char *tool_workspace_name(struct call *c, struct err *e)
+static const char *find_workspace_name(const char *home, struct err *e)
 {
 	char dir[4096];
-	const char *home = call_reach(c)->home, *rest;
+	const char *rest;
 	size_t n;
 
 	if (data_dir(dir, sizeof dir, e))
@@ -102,6 +102,27 @@ const char *tool_workspace_name(struct call *c, struct err *e)
 			"%.200s is not a berth workspace (`berth workspace create` creates one), so it has no checkpoints.",
 			home);
 	return rest;
+}
+
+const char *tool_workspace_name(struct call *c, struct err *e)
+{
+	return find_workspace_name(call_reach(c)->home, e);
+}
+
+unsigned tool_lacks(const struct server *s)
+{
+	const struct mcp_options *o = s->o;
+	const char *workspace = find_workspace_name(s->reach.home, NULL);
+	unsigned lacks = NEEDS_TOOLS;
+
+	for (size_t i = 0; i < o->team->ntools; i++)
+		if (team_may_call(o->agent, &o->team->tools[i]))
+			lacks = 0;
+	if (!workspace)
+		lacks |= NEEDS_WORKSPACE;
+	if (!workspace || strncmp(workspace, "tasks/", 6) != 0)
+		lacks |= NEEDS_TASK;
+	return o->agent->egress.on ? lacks : lacks | NEEDS_EGRESS;
 }
 
 static int run_workspace_verb(struct call *c, const char *verb, const char *name, struct err *e)

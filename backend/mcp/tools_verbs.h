@@ -12,4 +12,7 @@ tool_fn own_checkpoints;
 /* "tasks/ID", where the agent works in one of berth's workspaces; NULL: it does not. */
 const char *tool_workspace_name(struct call *c, struct err *e);
 
+/* NEEDS_...: what tools need and the agent of this server does not have. */
+unsigned tool_lacks(const struct server *s);
+
 #endif

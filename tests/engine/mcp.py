@@ -182,6 +182,7 @@ def _():
         n = c.begin("tools/call", name="execute_command", arguments={"command": "echo begun; sleep 7157", "timeout": 600})
         wait_until(lambda: running("7157"))
         [row] = [x for x in c.call("list_commands")["commands"] if x["state"] == "running"]
+        assert "success" not in row and "exit_code" not in row, row
         ended = c.call("kill_command", command_id=row["command_id"])
         assert ended["state"] == "ended" and ended["ended"] == "cancelled" and ended["success"] is False, ended
         got = c.wait(n)["result"]

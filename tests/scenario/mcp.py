@@ -872,13 +872,56 @@ def _():
         assert "execute_command" not in c.tools and "read_text_file" in c.tools
         rest = c.call("discover")["left_out"]
         assert {"name": "execute_command", "group": "commands", "title": "Run a command"} in rest, rest
-        assert {t["group"] for t in rest} == {"commands", "tools", "workspace"} and not {t["name"] for t in rest} & set(c.tools), rest
+        # What could not work for this agent is not among them either: it has no custom tool and no workspace of berth's.
+        assert {t["group"] for t in rest} == {"commands", "workspace"} and "fork" not in [t["name"] for t in rest] and not {t["name"] for t in rest} & set(c.tools), rest
         assert c.ask("tools/call", name="execute_command", arguments={"command": "ls"})["error"]["code"] == -32602
     with Client("team.yaml", "--tools", "commands,tools") as c:
         assert "read_text_file" not in c.tools and "execute_command" in c.tools
         assert "`berth up`" in c.fails("execute_command", command="ls")
     with Client("team.yaml") as c:
         assert "discover" not in c.tools and c.ask("tools/call", name="discover")["error"]["code"] == -32602
+
+
+@case("a tool that could only refuse is not offered, and says why where it is called")
+def _():
+    tree = os.path.join(os.environ["XDG_DATA_HOME"], "berth/workspaces")
+    subprocess.run([BERTH, "workspace", "create", "project", "offered"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([BERTH, "workspace", "create", "task", "offered"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["chown", "-R", f"{USER}", f"{tree}/tasks/offered", f"{tree}/projects/offered"], check=True)
+    with open("offered.yaml", "w", encoding="utf-8") as out:
+        out.write(f"""agents:
+  plain: {{image: 'box:1', workspace: {WS}}}
+  project: {{image: 'box:1', workspace: {tree}/projects/offered}}
+  task: {{image: 'box:1', workspace: {tree}/tasks/offered, network: {{allow: [a.test]}}}}
+custom_tools:
+  t: {{image: 'box:1', command: [x], agents: [project]}}
+""")
+    os.chmod("offered.yaml", 0o644)
+    workspace = {"workspace_info", "checkpoint", "diff", "restore", "fork"}
+    between = {"hand_over", "put_result", "get_results", "list_shared"}
+    network, tools = {"network_log", "request_egress"}, {"list_tools", "run_tool"}
+    every = workspace | between | network | tools
+    for agent, has in (("plain", set()), ("project", workspace | tools), ("task", workspace | between | network)):
+        with Client("offered.yaml", agent=agent) as c:
+            assert every & set(c.tools) == has, (agent, every & set(c.tools))
+            assert {"read_text_file", "write_file", "execute_command", "limits", "expose_port"} <= set(c.tools), agent
+    with Client("offered.yaml", agent="plain") as c:
+        assert "not a berth workspace" in c.fails("checkpoint") and "network is none" in c.fails("network_log")
+        assert "Unknown tool" in c.fails("run_tool", tool="t")
+    with open("fixed.set", "w", encoding="utf-8") as out:
+        out.write("read_only: true\n")
+    with Client("offered.yaml", "--settings", "fixed.set", agent="task") as c:
+        reads = [t["name"] for t in c.tools.values() if not t["annotations"]["readOnlyHint"]]
+        assert not reads and "read_text_file" in c.tools and "limits" in c.tools, c.tools.keys()
+        assert "read-only" in c.fails("write_file", path="x", content="")
+
+
+@case("what a model reads of a tool is whole sentences")
+def _():
+    with Client("team.yaml") as c, Client(None, "--operator", "--allow-changes") as o:
+        for tool in [*c.tools.values(), *o.tools.values()]:
+            text = tool["description"]
+            assert text[0].isupper() and text[-1] == "." and len(text.split()) > 4 and "  " not in text, text
 
 
 def recorded(act):
