@@ -230,6 +230,15 @@ static bool is_supervising(const struct member *m, pid_t guest)
 		!strncmp(name, "berth-command", 13);
 }
 
+/* A supervisor that no command was given yet: the agent's egress holds one for as long as it lives. */
+static bool is_spare(const struct member *all, size_t n, const struct member *m, pid_t guest)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].parent == m->pid)
+			return false;
+	return is_supervising(m, guest);
+}
+
 size_t lane_commands(pid_t guest, const char *id, pid_t *ret, size_t max)
 {
 	AUTO_FREE struct member *all = NULL;
@@ -237,7 +246,7 @@ size_t lane_commands(pid_t guest, const char *id, pid_t *ret, size_t max)
 	size_t n = list_path(guest, id, path) ? 0 : list_members(path, &all), found = 0;
 
 	for (size_t i = 0; i < n && found < max; i++)
-		if (all[i].pid != guest)
+		if (all[i].pid != guest && !is_spare(all, n, &all[i], guest))
 			ret[found++] = all[i].pid;
 	return found;
 }

@@ -168,7 +168,7 @@ bool lane_frozen(pid_t guest, const char *id);
  * files (the engine's pause is left), ERR_TIMEOUT.  Freezing what stands still, and thawing what runs, is fine. */
 int lane_freeze(pid_t guest, const char *id, int limit_ms, struct err *e);
 int lane_thaw(pid_t guest, const char *id, struct err *e);
-/* What runs in it but its init, who is alone when nothing does; the first `max` of them. */
+/* What runs in it but its init and supervisors without a command; the first `max` of them. */
 size_t lane_commands(pid_t guest, const char *id, pid_t *ret, size_t max);
 /* Ends them; how many still live after `limit_ms`.  Its init stays, and whoever waits for one is told. */
 int lane_end_commands(pid_t guest, const char *id, int limit_ms);
