@@ -431,7 +431,9 @@ static void assert_type_saved(const char *point, mode_t from, mode_t to)
 	turning = true;
 	i = make_told(point);
 	assert_false(turning);
-	assert_int_equal(i.gone + i.unread + i.moving, 0);
+	assert_int_equal(i.unread + i.moving, 0);
+	/* Another thread may have listed other/inner before it became turns/inner: that name is gone. */
+	assert_in_range(i.gone, 0, to == S_IFDIR);
 	t = checkpoint_tree_of(store, point, &e);
 	assert_non_null(t);
 	assert_true(checkpoint_lookup(t, "turns", &x));
