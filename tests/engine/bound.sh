@@ -4,7 +4,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces agent=bound$$
 trap '"$BERTH" down --all --yes >/dev/null 2>&1' EXIT

@@ -3,7 +3,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 agent=jour$$
 trap '"$BERTH" down team.yaml >/dev/null 2>&1; docker rm -f "berth-$agent" >/dev/null 2>&1; docker volume rm -f "berth-home-berth-$agent" >/dev/null 2>&1' EXIT
 mkdir ws && chmod 755 . && chown 1000:1000 ws

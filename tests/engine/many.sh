@@ -4,7 +4,7 @@
 export DOCKER_HOST=$BERTH_TEST_ENGINE
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 agents=()
 for i in 1 2 3 4 5 6; do
 	agents+=("many$$$i")

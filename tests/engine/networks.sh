@@ -62,10 +62,10 @@ check 'which is not reached from inside' fails get "$a" "$(address "foreign-$$")
 # (Not by in_engine: that would be a shell, and the listener its child.)
 nsenter -t "$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")" -n /usr/bin/python3 -m http.server 9000 --directory wa >/dev/null 2>&1 &
 listener=$!
-wait_for 60 in_engine curl -sf http://127.0.0.1:9000/
+wait_for 60 in_engine curl -sf -m 10 http://127.0.0.1:9000/
 gateway=$(docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "berth-$a" | sed 's/[0-9]*$/1/')
 docker0=$(in_engine ip -4 -o addr show docker0 | sed 's/.*inet \([0-9.]*\).*/\1/')
-check "the listener answers on docker0 ($docker0)" in_engine curl -sf "http://$docker0:9000/" -o /dev/null
+check "the listener answers on docker0 ($docker0)" in_engine curl -sf -m 20 "http://$docker0:9000/" -o /dev/null
 check "the network's own gateway ($gateway) is nobody" fails get "$a" "$gateway" 9000
 check "the host's docker0 is not reached" fails get "$a" "$docker0" 9000
 check 'and no IPv6 address' bash -c '! "$BERTH" exec '"$a"' -- cat /proc/net/if_inet6 | grep -v " lo$" | grep -q .'

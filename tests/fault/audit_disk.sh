@@ -5,7 +5,7 @@
 [ -n "${OWN_MOUNTS:-}" ] || OWN_MOUNTS=1 exec unshare --mount bash "$0" "$@"
 bad=0
 cd "$TMPDIR" || exit 1
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 clean() {
 	umount -l "$TMPDIR/state" 2>/dev/null
 }

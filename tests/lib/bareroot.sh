@@ -19,7 +19,7 @@
 # For the tests in there, too: step NAME COMMAND... says "ok $of: NAME" or "not ok ..." with the last it printed, and
 # sets bad=1; a note tells how long it took. What it prints is in $TMPDIR/log.
 
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 
 bareroot_tests=${BERTH_TEST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth-tests}
 bareroot_cache=$bareroot_tests/bare

@@ -21,10 +21,14 @@ check() {
 }
 
 says() {
-	local status=$1 pattern=$2 text got
+	local status=$1 pattern=$2 said text got
 	shift 2
-	text=$("$@" 2>&1 </dev/null)
+	said=$(mktemp "$TMPDIR/says.XXXXXX") || return
+	# A pipe would be at its end only when all that was started in the background is.
+	("$@") >"$said" 2>&1 </dev/null
 	got=$?
+	text=$(<"$said")
+	rm -f "$said"
 	echo "exit $got: $text"
 	# shellcheck disable=SC2053 # a pattern
 	[ "$got" = "$status" ] && [[ $text == $pattern ]]

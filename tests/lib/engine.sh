@@ -21,15 +21,7 @@
 
 : "${SRC:=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)}"
 
-# wait_for SECONDS COMMAND...: until the command succeeds.
-wait_for() {
-	local until=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$until" ] || return 1
-		read -rt 0.05 <> <(:) || :
-	done
-}
+. "$SRC/tests/lib/wait.sh"
 
 engine_ping() {
 	curl -sf -m 2 --unix-socket "$1" http://engine/_ping

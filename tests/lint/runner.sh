@@ -1,6 +1,7 @@
 #!/bin/bash
 # runner.sh - proves the test runner on planted tests, in a tree of their own where a minute lasts two seconds.
 . "$SRC/tests/lib/check.sh"
+. "$SRC/tests/lib/wait.sh"
 cd "$TMPDIR" || exit 1
 export XDG_CACHE_HOME=$TMPDIR/cache
 
@@ -116,6 +117,20 @@ plant skipped 'echo "no such thing here"; exit 77'
 check "a skip" run 0
 check "says why" printed '^skip +scenario.skipped \(asan\)  no such thing here$'
 
+# Waits of the tests themselves end, too: wait.sh, and check.sh's `says`.
+hangs_once() {
+	mkdir hung 2>/dev/null || return 0
+	sleep 471148 &
+	sleep 471148
+}
+hangs() { sleep 471149; }
+check "a wait goes on after an attempt that hangs" wait_for 4 hangs_once
+check "whose processes are ended" wait_for 20 eval '! pgrep -f "^sleep 471148$"'
+check "it ends though each hangs" eval '! wait_for 2 hangs'
+check "a command that hangs is ended" eval 'within 1 hangs; [ $? = 124 ]'
+check "else its exit code counts" eval 'within 20 bash -c "exit 3"; [ $? = 3 ]'
+check "what a command leaves in the background is not waited for" within 5 says 0 here bash -c 'sleep 12 & echo here'
+
 # What comes from npm (tests/lib/npm.py) is skipped where npm is missing, cannot connect, or is not answered.
 from_npm() { # PATH REGISTRY SECONDS REASON
 	mkdir -p npm
@@ -132,7 +147,7 @@ if command -v npm >/dev/null; then
 	check "with npm and no network it is said" from_npm "$PATH" http://127.0.0.1:1 60 'npm view: .*ECONNREFUSED'
 	/usr/bin/python3 -c 'import socket, time; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1], flush=True); time.sleep(60)' >port &
 	silent=$!
-	until [ -s port ]; do sleep 0.05; done
+	wait_for 20 [ -s port ] || exit 1
 	check "with a registry that does not answer it is said, soon" from_npm "$PATH" "http://127.0.0.1:$(<port)" 3 'npm view took more than 3 s$'
 	kill $silent
 fi

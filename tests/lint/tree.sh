@@ -30,5 +30,7 @@ report "the opening comment names the file" "$(sources '*.c' '*.h' |
 	xargs awk 'FNR == 1 { name = FILENAME " - "; sub(/.*\//, "", name); named = index($0, name) }
 		FNR == 2 { if (!named && !index($0, name)) print FILENAME; nextfile }')"
 report "arrays are sorted by mem_sort, which takes an empty one" "$(sources '*.c' '*.h' | grep -v '^include/berth/mem.h$' | xargs grep -nw qsort /dev/null)"
+report "scripts wait for a lock or an answer only so long" "$(sources '*.sh' | grep -v '^tests/lint/tree.sh$' |
+	xargs grep -nE '(^|[ ;(|])(/usr/bin/)?(flock [^-]|curl -)' /dev/null | grep -vE ' -m |--max-time|curl --version')"
 report "headers are guarded" "$(sources '*.h' | xargs grep -LE '^#ifndef [A-Z0-9_]+_H$')"
 exit $bad

@@ -2,23 +2,11 @@
 # bench.sh - `berth bench`: suite files, the history, comparing, what is wrong and how it is said.
 # shellcheck disable=SC2016,SC2317 # programs for bash -c; functions called by name
 cd "$TMPDIR" || exit 1
-bad=0
+. "$SRC/tests/lib/check.sh"
 
 # expect NAME STATUS PATTERN COMMAND...: exit code, and both outputs together.
 expect() {
-	local name=$1 status=$2 pattern=$3 text got
-	shift 3
-	text=$("$@" 2>&1 </dev/null)
-	got=$?
-	# shellcheck disable=SC2053 # a pattern
-	if [ $got = "$status" ] && [[ $text == $pattern ]]; then
-		echo "ok $name"
-	else
-		echo "not ok $name"
-		echo "# exit $got, wanted $status"
-		printf '# %s\n' "${text//$'\n'/$'\n# '}"
-		bad=1
-	fi
+	check "$1" says "${@:2}"
 }
 
 fits() {

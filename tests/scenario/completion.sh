@@ -52,7 +52,7 @@ YAML
 fake=$!
 trap 'kill $fake; wait 2>/dev/null' EXIT
 wait_for 60 engine_ping e.sock || { echo "the fake engine does not answer"; exit 1; }
-/usr/bin/curl -sf --unix-socket e.sock -d '{"containers": [{"name": "web"}, {"name": "berth-al", "labels": {"berth.agent": "alpha", "berth.role": "agent"}}]}' http://e/_fake/set >/dev/null
+/usr/bin/curl -sf -m 20 --unix-socket e.sock -d '{"containers": [{"name": "web"}, {"name": "berth-al", "labels": {"berth.agent": "alpha", "berth.role": "agent"}}]}' http://e/_fake/set >/dev/null
 
 offers() { # SHELL WANTED WORDS...
 	local got

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2317 # functions called by name
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state
 tree=$PWD/data/berth/workspaces
 
@@ -64,7 +64,7 @@ check 'in its content' grep -qx 3 "$tree/tasks/fix/files/n"
 # waiting: the process $pid waits for a lock on the list of checkpoints
 waiting() { grep -q -- "-> FLOCK .* $pid .*:$(stat -c %i "$list") " /proc/locks; }
 list=$PWD/data/berth/checkpoints/tasks/fix/checkpoints
-exec 8<"$list" && flock 8
+exec 8<"$list" && flock -w 60 8
 before=$(ls "$list")
 echo 5 >"$tree/tasks/fix/files/n"
 "$BERTH" workspace checkpoint fix --auto 2 >auto.out 2>&1 8<&- &

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2317 # functions called by name
 cd "$TMPDIR" || exit 1
 . "$SRC/tests/lib/check.sh"
-. "$SRC/tests/lib/engine.sh" # wait_for
+. "$SRC/tests/lib/wait.sh"
 export XDG_DATA_HOME=$PWD/data XDG_STATE_HOME=$PWD/state XDG_CONFIG_HOME=$PWD/config
 tree=$PWD/data/berth/workspaces
 

@@ -36,7 +36,7 @@ check 'not by one that is read-only' read_only
 
 # Whoever holds the lock sees to it.
 held() {
-	touch "$tree/.upkeep" && exec 7<>"$tree/.upkeep" && flock 7 || return 1
+	touch "$tree/.upkeep" && exec 7<>"$tree/.upkeep" && flock -w 60 7 || return 1
 	console <<'END' || return 1
 key 0
 wait 3 workspaces
