@@ -100,7 +100,11 @@ LONG_TESTS = {"lint.parts", "scenario.mcp_conformance"}
 # wait, and the engine's tests do for theirs: each of these has an engine to itself meanwhile. The gate measures: it is
 # alone. Where N may run at once, each takes an Nth of the machine: the next begin in what those before leave free.
 AT_ONCE = {"scenario": 2 * CORES, "terminal": 2 * CORES, "engine": 2 * CORES, "attack": 2 * CORES, "bench.gate": 1}
+# These take no place among the others, only an engine of their own where they need one: nearly all of their time they wait,
+# for clocks of theirs or of berth's.
+WAITS_ONLY = {"lint.runner", "scenario.drip"}
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
+OWN_ENGINE = {"attack.hardening"}  # a new one, of no test before: floods of it are measured, and what it leaves meets nobody
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
 # Last, without engines: the machines keep about one core busy each, and of what is beside them no load can hurt fuzz.
 LAST = {"vm", "bare", "fuzz"}
@@ -114,9 +118,11 @@ LONGEST_LIMIT = 10 * MINUTE
 FROM_CACHE = {"bare": 32 * MINUTE, "vm": 32 * MINUTE, "lint.tidy": 25 * MINUTE, "engine.runtime": 15 * MINUTE, "lint.cppcheck": LONGEST_LIMIT,
               "lint.parts": LONGEST_LIMIT, "scenario.mcp_conformance": LONGEST_LIMIT, "oracle.server_filesystem": LONGEST_LIMIT,
               "engine.mcp_clients": LONGEST_LIMIT, "engine.egress_clients": LONGEST_LIMIT}
-FEW = 40  # single tests: nothing else of the tests is built for them
+FEW = 40  # single tests: nothing else of the tests is built for them; nor for those in the tsan build
 NEED_PROGRAMS_ONLY = {"lint", "unit", "scenario", "oracle"}
+FUZZ_SCRIPTS_NEED = ["rules-judge", "rules-marker", "rules-runner"]
 GRACE = 20  # seconds between SIGTERM and SIGKILL
+TRACE_TIME = 1  # seconds for what is written in Python to say where it waits
 
 
 class Test:
@@ -125,7 +131,7 @@ class Test:
         self.title = f"{name} ({variant})"
         self.is_script = not path.endswith(".c")
         self.at_once = AT_ONCE.get(name, AT_ONCE.get(label, CORES))
-        self.share = fractions.Fraction(1, self.at_once)
+        self.share = 0 if name in WAITS_ONLY else fractions.Fraction(1, self.at_once)
 
 
 class Outcome:
@@ -238,9 +244,10 @@ class Durations:
         return kept or (LONGEST_LIMIT if known is None else min(LONGEST_LIMIT, max(SHORTEST_LIMIT, 5 * known)))
 
     def longest_first(self, tests):
-        """Of each label, or what takes longest is alone at the end; before them what is alone anyway."""
-        return sorted(tests, key=lambda test: (LABELS.index(test.label), test.at_once > 1, test.name not in FROM_CACHE,
-                                               -self.known.get((test.name, test.variant), MINUTE)))
+        """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Attacks are among the
+        engine's tests: the longest of both is one of them."""
+        return sorted(tests, key=lambda test: (LABELS.index("engine" if test.label == "attack" else test.label), test.at_once > 1,
+                                               test.share > 0, test.name not in FROM_CACHE, -self.known.get((test.name, test.variant), MINUTE)))
 
     def took(self, test, seconds):
         self.seen[test.name, test.variant] = seconds
@@ -303,6 +310,23 @@ class Processes:
             time.sleep(0.1)
         return left
 
+    def report_waits(self, test_id, out):
+        """What a test's processes wait for, a line each; those in Python print where they are, at SIGABRT."""
+        for pid in self.left(test_id):
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    state = file.read().rpartition(")")[2].split()[0]
+                with open(f"/proc/{pid}/wchan") as file:
+                    wchan = file.read().strip("0\n")
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    traces = b"PYTHONFAULTHANDLER=1" in file.read().split(b"\0")
+                out.write(f"waits: {self.describe([pid])}: state {state} {wchan}\n")
+                out.flush()
+                if traces and re.match("python3?[.0-9]*$", os.path.basename(os.readlink(f"/proc/{pid}/exe"))):
+                    send(os.kill, pid, signal.SIGABRT)
+            except OSError:
+                continue
+
     @staticmethod
     def describe(pids):
         words = []
@@ -316,6 +340,15 @@ class Processes:
             except OSError:
                 continue
         return "; ".join(words)
+
+
+def has_ended(process, seconds):
+    """Whether it has within that time."""
+    try:
+        process.wait(timeout=max(0, seconds))
+        return True
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def send(function, *arguments):
@@ -344,6 +377,7 @@ class Run:
         self.built = {}
         self.engines = queue.Queue()  # directories of those that no test uses this moment
         self.all_engines = []
+        self.own_engines = set()
         self.no_engine = ""  # why there is none
         self.running = {}  # title -> begun
         self.lock = threading.Lock()
@@ -424,17 +458,17 @@ class Run:
                 process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=cwd,
                                            env=environment, start_new_session=True)
             ended = ""
-            try:
-                process.wait(timeout=allowed)
-            except subprocess.TimeoutExpired:
+            if not has_ended(process, allowed):
                 ended = f"not done after {limit:.0f} s" if allowed == limit else "not done: deadline"
+                if test_id is not None:
+                    with open(log, "a") as out:
+                        self.processes.report_waits(test_id, out)
+                    has_ended(process, TRACE_TIME)
                 send(os.killpg, process.pid, signal.SIGTERM)
-                try:
-                    process.wait(timeout=GRACE)
-                except subprocess.TimeoutExpired:
-                    pass
+                has_ended(process, GRACE)
                 send(os.killpg, process.pid, signal.SIGKILL)
-                process.wait(timeout=60)
+                if not has_ended(process, MINUTE):  # the kernel keeps it; the run does not wait for that
+                    ended += f"; process {process.pid} cannot be killed"
                 if test_id is not None:
                     self.processes.kill(test_id)
             return Outcome(process.returncode, log, now() - begun, ended)
@@ -447,9 +481,13 @@ class Run:
     def targets(self, variant):
         """What to build: of single tests that were asked for, only these and what all need."""
         tests = [test for test in self.tests if test.variant == variant]
-        if variant == "fuzz" or len(tests) > FEW or any(test.label not in NEED_PROGRAMS_ONLY for test in tests):
-            return ["all"]
-        return ["programs"] + [f"{test.label}_{test.name.partition('.')[2]}" for test in tests if not test.is_script]
+        of_tests = [f"{test.label}_{test.name.partition('.')[2]}" for test in tests if not test.is_script]
+        if variant == "fuzz":
+            return of_tests + FUZZ_SCRIPTS_NEED
+        few = len(tests) <= FEW or variant == "tsan"
+        if few and all(test.label in NEED_PROGRAMS_ONLY or test.name in ONLY_TSAN.get(test.label, ()) for test in tests):
+            return ["programs"] + of_tests
+        return ["all"]
 
     def use(self, variant):
         """Build a variant once; whether it is there."""
@@ -486,11 +524,13 @@ class Run:
         """A command that runs a line of shell with tests/lib/engine.sh; $1 is the engine's directory."""
         return ["bash", "-c", f'. "$SRC/tests/lib/engine.sh"; {script} "$1"', "bash", place]
 
+    def start_engine(self, place):
+        return self.command(os.path.basename(place), self.engine_shell("engine_start", place), 2 * MINUTE, {**self.environment, "SRC": SRC}, f"{place}.log")
+
     def need_engines(self, wanted):
         """So many engines, or at least one; false with no_engine where none starts."""
         places = [] if self.no_engine else [f"{self.top}/e{number}" for number in range(len(self.all_engines), wanted)]
-        starts = [self.pool.submit(self.command, os.path.basename(place), self.engine_shell("engine_start", place), 2 * MINUTE,
-                                   {**self.environment, "SRC": SRC}, f"{place}.log") for place in places]
+        starts = [self.pool.submit(self.start_engine, place) for place in places]
         for place, start in zip(places, starts):
             outcome = self.wait(start)
             if outcome.status != 0 or outcome.ended:
@@ -503,11 +543,14 @@ class Run:
 
     def stop_engines(self):
         """Also behind the deadline."""
-        stops = [subprocess.Popen(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop", place), env={**self.environment, "SRC": SRC},
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for place in self.all_engines]
-        self.all_engines, self.engines, self.no_engine = [], queue.Queue(), ""
+        stops = [self.stop_engine(place) for place in [*self.all_engines, *self.own_engines]]
+        self.all_engines, self.own_engines, self.engines, self.no_engine = [], set(), queue.Queue(), ""
         for stop in stops:
-            stop.wait()
+            has_ended(stop, 70)
+
+    def stop_engine(self, place):
+        return subprocess.Popen(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop", place), env={**self.environment, "SRC": SRC},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     # ---- tests
 
@@ -520,7 +563,7 @@ class Run:
             found = f"{self.cache}/corpus/{name}"
             os.makedirs(found, exist_ok=True)
             seeds = f"{SRC}/tests/fuzz/corpus/{name}"
-            return [f"{build}/fuzz_{name}", f"-max_total_time={600 if self.options.soak else 8}", "-rss_limit_mb=2048",
+            return [f"{build}/fuzz_{name}", f"-max_total_time={600 if self.options.soak else 4}", "-rss_limit_mb=2048",
                     "-timeout=10", "-max_len=65536", "-print_final_stats=1", f"-artifact_prefix={self.logs}/fuzz.{name}-",
                     found] + ([seeds] if os.path.isdir(seeds) else [])
         if test.is_script:
@@ -536,7 +579,7 @@ class Run:
         build = build_of(test.variant)
         environment.update(
             HOME=f"{place}/home", TMPDIR=f"{place}/t", XDG_RUNTIME_DIR=f"{place}/run", LC_ALL="C.UTF-8", TZ="UTC", TERM="xterm-256color",
-            PYTHONDONTWRITEBYTECODE="1", BERTH_TEST_ID=str(number), BERTH_TEST_NAME=test.name, BERTH_TEST_CACHE=self.cache,
+            PYTHONDONTWRITEBYTECODE="1", PYTHONFAULTHANDLER="1", BERTH_TEST_ID=str(number), BERTH_TEST_NAME=test.name, BERTH_TEST_CACHE=self.cache,
             BERTH_TEST_PROXY=os.environ.get("http_proxy", ""), SRC=SRC, BUILD=build, BERTH=f"{build}/berth", VARIANT=test.variant,
             ASAN_OPTIONS="detect_stack_use_after_return=1:strict_string_checks=1",
             LSAN_OPTIONS=f"suppressions='{SRC}/tests/lib/lsan.supp':print_suppressions=0",
@@ -563,12 +606,27 @@ class Run:
             os.unlink(log)
         limit = 7200 if self.options.soak else self.durations.limit(test)
         cwd = f"{place}/t" if test.is_script else build_of(test.variant)  # never the tree: what a test leaves there is a source
-        engine = self.engines.get() if test.label in WITH_ENGINE and self.all_engines else None
-        outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number, engine), log, number, cwd)
-        if engine:
-            self.engines.put(engine)
+        with self.engine_of(test, number) as engine:
+            outcome = self.command(test.title, self.arguments(test), limit, self.isolated(test, place, number, engine), log, number, cwd)
         shutil.rmtree(place, ignore_errors=True)
         return outcome
+
+    @contextlib.contextmanager
+    def engine_of(self, test, number):
+        """The directory of the engine that a test has to itself, or None."""
+        if test.name in OWN_ENGINE:
+            place = f"{self.top}/o{number}"
+            self.own_engines.add(place)
+            started = self.start_engine(place)
+            yield place if started.status == 0 and not started.ended else None  # without one it says so and fails
+            self.own_engines.discard(place)
+            has_ended(self.stop_engine(place), 70)
+        elif test.label in WITH_ENGINE and self.all_engines:
+            engine = self.engines.get()
+            yield engine
+            self.engines.put(engine)
+        else:
+            yield None
 
     @staticmethod
     def verdicts(test, outcome):
@@ -646,7 +704,8 @@ class Run:
         self.lost([test for test in tests if test.variant in missing], "FAIL", "no build")
         tests = [test for test in tests if test.variant not in missing]
         of_engine = [test for test in tests if test.label in WITH_ENGINE]
-        if of_engine and not self.need_engines(min(len(of_engine), max(test.at_once for test in of_engine))):
+        waiting = sum(not test.share for test in of_engine)
+        if of_engine and not self.need_engines(min(len(of_engine), waiting + max(test.at_once for test in of_engine))):
             of_engine = [test for test in of_engine if test.label != "fault"]  # of these only some need one, and say so
             self.lost(of_engine, "skip" if self.options.without_engine else "FAIL", self.no_engine)
             tests = [test for test in tests if test not in of_engine]
@@ -657,7 +716,7 @@ class Run:
         waiting = self.durations.longest_first(self.runnable(tests))
         begun, running = {}, {}
         left = collections.Counter((test.label, test.variant) for test in waiting)
-        with concurrent.futures.ThreadPoolExecutor(2 * CORES) as pool:
+        with concurrent.futures.ThreadPoolExecutor(2 * CORES + len(WAITS_ONLY)) as pool:
             while waiting or running:
                 while test := self.next_of(waiting, running.values()):
                     waiting.remove(test)
@@ -674,10 +733,12 @@ class Run:
 
     @staticmethod
     def next_of(waiting, running):
-        """The first, if there is room for it. In two builds at once none runs: both would use the same addresses."""
+        """The first, if there is room for it. In two builds at once none runs: both would use the same addresses. What takes
+        the whole machine measures: not even what only waits runs beside it."""
         names = {test.name for test in running}
         test = next((test for test in waiting if test.name not in names), None)
-        return test if test and sum(each.share for each in [test, *running]) <= 1 else None
+        shares = [each.share for each in running] + ([test.share] if test else [])
+        return test if sum(shares) <= 1 and (1 not in shares or len(shares) == 1) else None
 
     def repeat(self):
         """Once more, alone, on a new engine: in the order of their first run."""
@@ -720,7 +781,7 @@ class Run:
         self.stop_engines()
         self.processes.kill()
         for mount in self.mounts():
-            subprocess.run(["umount", "-l", mount], stderr=subprocess.DEVNULL)
+            has_ended(subprocess.Popen(["umount", "-l", mount], stderr=subprocess.DEVNULL), 20)
         shutil.rmtree(self.top, ignore_errors=True)
 
     # ---- what is remembered
@@ -760,9 +821,15 @@ class Run:
 
 @contextlib.contextmanager
 def locked(path):
-    """Two runs at once take turns."""
+    """Two runs at once take turns. One that keeps its turn for ten seconds has hung."""
     with open(f"{path}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        until = now() + 10
+        while now() < until:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
         yield
 
 

@@ -56,17 +56,51 @@ assert Durations("none").limit(Test("bare", "bare.package", "release", "")) == F
 check "one runs in one build at a time" knows '
 tests = [Test("scenario", "scenario." + name, variant, "") for name, variant in (("a", "asan"), ("a", "tsan"), ("b", "asan"))]
 assert Run.next_of(tests[1:], tests[:1]) == tests[2] and not Run.next_of(tests[1:2], tests[:1])'
+check "what waits only, or has an engine of its own, begins first of its label" knows '
+tests = [Test("lint", "lint.b", "asan", ""), Test("lint", "lint.runner", "asan", ""), Test("engine", "engine.a", "asan", ""), Test("attack", "attack.long", "asan", "")]
+durations = Durations("none")
+durations.known = {("lint.b", "asan"): 90, ("attack.long", "asan"): 90, ("engine.a", "asan"): 1}
+assert [test.name for test in durations.longest_first(tests)] == ["lint.runner", "lint.b", "attack.long", "engine.a"]'
+check "beside what measures nothing runs, not even what waits only" knows '
+gate, waits = Test("bench", "bench.gate", "release", ""), Test("lint", "lint.runner", "asan", "")
+assert gate.share == 1 and waits.share == 0
+assert not Run.next_of([waits], [gate]) and not Run.next_of([gate], [waits]) and Run.next_of([waits], []) == waits'
+check "of the builds with one use only that is made" knows '
+run = Run(parse([]))
+run.tests = [Test("unit", "unit.a", "tsan", "a.c"), Test("terminal", "terminal.console", "tsan", "b.c"), Test("fuzz", "fuzz.b", "fuzz", "b.c"),
+             Test("fuzz", "fuzz.shells", "fuzz", "b.py"), Test("attack", "attack.a", "asan", "a.sh")]
+assert run.targets("tsan") == ["programs", "unit_a", "terminal_console"]
+assert run.targets("fuzz") == ["fuzz_b", *FUZZ_SCRIPTS_NEED] and run.targets("asan") == ["all"]
+run.close()'
+# No test can make one: only the kernel, of a disk or a server that does not answer.
+check "a process that cannot be killed does not keep the run" knows '
+class Kept(subprocess.Popen):
+    def wait(self, timeout=None):
+        raise subprocess.TimeoutExpired("kept", timeout)
+run = Run(parse([]))
+subprocess.Popen = Kept
+outcome = run.command("kept", ["sleep", "1000"], 1, run.environment, "kept.log", 1)
+assert re.match("not done after 1 s; process [0-9]+ cannot be killed$", outcome.ended), outcome.ended
+run.close()'
 rm -f tree/tests/durations
+
+all='touch "$SRC/build-test/${0##*/}"; until [ -e "$SRC/build-test/a.sh" ] && [ -e "$SRC/build-test/b.sh" ] && [ -e "$SRC/build-test/c.sh" ]; do sleep 0.1; done'
+plant a "$all" b "$all" c "$all"
+sed -i 's/^AT_ONCE = {"scenario": 2 \* CORES/AT_ONCE = {"scenario": 2/; s/^WAITS_ONLY = .*/WAITS_ONLY = {"scenario.b"}/' tree/tests/lib/runner.py
+check "what waits only takes no place of others" run 0
+check "so that three run where two may" printed '^flaky: 0$'
 
 plant a 'mkdir "$SRC/build-test/alone"; sleep 1; rmdir "$SRC/build-test/alone"' b 'mkdir "$SRC/build-test/alone"; sleep 1; rmdir "$SRC/build-test/alone"'
 sed -i 's/^AT_ONCE = {"scenario": 2 \* CORES/AT_ONCE = {"scenario": 1/' tree/tests/lib/runner.py
 check "what measures runs alone" run 0
 check "each the first time" printed '^flaky: 0$'
 
-plant hang 'sleep 1000' good true
+plant hang 'python3 -c "import time; time.sleep(1000)"; sleep 1000' good true
 echo "0 scenario.hang asan" >tree/tests/durations
 check "one that hangs is ended" run 1
 check "at its own limit" printed '^FAIL +scenario.hang \(asan\)  not done after 2 s$'
+check "it is said what it waited for" printed '^    \| waits: [0-9]+ /bin/bash .*scenario/hang.sh .*: state S '
+check "and where, of what is written in Python" printed '^    \|   File "<string>", line 1 in <module>$'
 check "and the others are run" printed '^ok +scenario.good'
 
 plant deaf 'trap "" TERM; while :; do sleep 0.1; done'
