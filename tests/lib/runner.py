@@ -112,6 +112,7 @@ LAST = {"vm", "bare", "fuzz"}
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
 SHORTEST_LIMIT = MINUTE
+SEEN_ENOUGH = 2 * MINUTE  # of recorded time: before that nobody knows how slow the machine is
 LONGEST_LIMIT = 10 * MINUTE
 # These take minutes where earlier runs have kept nothing for them in the cache, whatever they took on this machine. lint.tidy:
 # of a tree that was never read, 9 minutes on two quiet cores. engine.runtime installs Debian's packages into two images.
@@ -132,6 +133,7 @@ class Test:
         self.is_script = not path.endswith(".c")
         self.at_once = AT_ONCE.get(name, AT_ONCE.get(label, CORES))
         self.share = 0 if name in WAITS_ONLY else fractions.Fraction(1, self.at_once)
+        self.repeats = False  # in another build, what runs in one before
 
 
 class Outcome:
@@ -218,8 +220,13 @@ def variants_of(label, options):
 
 def select(options):
     """Tests, label by label."""
-    return [Test(label, name, variant, path) for label in LABELS for variant in variants_of(label, options)
-            for name, path in files_of(label).items() if wanted(name, variant, options)]
+    tests = [Test(label, name, variant, path) for label in LABELS for variant in variants_of(label, options)
+             for name, path in files_of(label).items() if wanted(name, variant, options)]
+    names = set()
+    for test in tests:
+        test.repeats = test.name in names
+        names.add(test.name)
+    return tests
 
 
 class Durations:
@@ -230,6 +237,7 @@ class Durations:
 
     def __init__(self, cache):
         self.seen = {}
+        self.expected = self.spent = 0  # of the tests that were run, as recorded and in this run
         self.known = self.read(self.path)
         self.cached = f"{cache}/durations"
 
@@ -241,13 +249,27 @@ class Durations:
     def limit(self, test):
         known = self.known.get((test.name, test.variant))
         kept = FROM_CACHE.get(test.name, FROM_CACHE.get(test.label))
-        return kept or (LONGEST_LIMIT if known is None else min(LONGEST_LIMIT, max(SHORTEST_LIMIT, 5 * known)))
+        return kept or (LONGEST_LIMIT if known is None else min(LONGEST_LIMIT, max(SHORTEST_LIMIT, 5 * known)) * self.pace())
+
+    def pace(self):
+        """How many times as long as recorded the tests of this run take, once enough was seen; never less than once."""
+        return max(1, self.spent / self.expected) if self.expected >= SEEN_ENOUGH else 1
+
+    def need(self, tests):
+        """Seconds that these will take at this pace, if as many run at once as may."""
+        return self.pace() * float(sum(self.known.get((test.name, test.variant), MINUTE) * test.share for test in tests))
 
     def longest_first(self, tests):
         """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Attacks are among the
-        engine's tests: the longest of both is one of them."""
-        return sorted(tests, key=lambda test: (LABELS.index("engine" if test.label == "attack" else test.label), test.at_once > 1,
+        engine's tests: the longest of both is one of them. Second builds of a test come when each ran in one."""
+        return sorted(tests, key=lambda test: (test.repeats, LABELS.index("engine" if test.label == "attack" else test.label), test.at_once > 1,
                                                test.share > 0, test.name not in FROM_CACHE, -self.known.get((test.name, test.variant), MINUTE)))
+
+    def ended(self, test, seconds):
+        known = self.known.get((test.name, test.variant))
+        if known:
+            self.expected += known
+            self.spent += seconds
 
     def took(self, test, seconds):
         self.seen[test.name, test.variant] = seconds
@@ -660,6 +682,7 @@ class Run:
         bad = [name for verdict, name, _ in verdicts if verdict == "FAIL"]
         if not outcome.ended.startswith("not run"):
             self.times.append((outcome.seconds, test.title))
+            self.durations.ended(test, outcome.seconds)
         if bad and not again and test.label not in NOT_AGAIN and not outcome.ended.endswith("deadline"):
             self.say(f"again    {test.title}  failed, will be run once more at the end: "
                      f"{'; '.join(note or name for verdict, name, note in verdicts if verdict == 'FAIL')}")
@@ -718,6 +741,10 @@ class Run:
         left = collections.Counter((test.label, test.variant) for test in waiting)
         with concurrent.futures.ThreadPoolExecutor(2 * CORES + len(WAITS_ONLY)) as pool:
             while waiting or running:
+                if waiting and waiting[0].repeats and self.is_late():
+                    self.lost(waiting, "skip", f"this machine takes {self.durations.pace():.1f} times as long as usual, and "
+                              "each of them ran in another build")
+                    waiting = []
                 while test := self.next_of(waiting, running.values()):
                     waiting.remove(test)
                     begun.setdefault((test.label, test.variant), now())
@@ -739,6 +766,11 @@ class Run:
         test = next((test for test in waiting if test.name not in names), None)
         shares = [each.share for each in running] + ([test.share] if test else [])
         return test if sum(shares) <= 1 and (1 not in shares or len(shares) == 1) else None
+
+    def is_late(self):
+        """Whether what is to follow the second builds needs all the time that is left."""
+        follows = [test for test in self.tests if test.label in LAST]
+        return self.remaining() < self.durations.need(follows) + 2 * self.durations.need(self.to_repeat) + MINUTE
 
     def repeat(self):
         """Once more, alone, on a new engine: in the order of their first run."""

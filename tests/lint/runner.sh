@@ -53,6 +53,30 @@ durations.known = {("lint.short", "asan"): 1, ("lint.long", "asan"): 90, ("lint.
 assert [test.name for test in durations.longest_first(tests)] == ["bench.gate", "bench.long", "lint.tidy", "lint.long", "lint.new", "lint.short", "vm.a"]'
 check "what the cache may not hold has its limit whatever it took" knows '
 assert Durations("none").limit(Test("bare", "bare.package", "release", "")) == FROM_CACHE["bare"] > LONGEST_LIMIT'
+check "where tests take three times as long as recorded, so may all" knows '
+durations = Durations("none")
+test = Test("unit", "unit.a", "asan", "")
+durations.known = {("unit.a", "asan"): SEEN_ENOUGH}
+limit = durations.limit(test)
+durations.ended(test, 3 * SEEN_ENOUGH)
+assert durations.limit(test) == 3 * limit'
+check "and second builds of a test are left out, which is said, where what must follow needs the time" knows '
+def late(minutes, expected, spent):
+    run = Run(parse(["--deadline", str(minutes)]))
+    run.durations.known = {("bare.package", "release"): 10 * MINUTE}
+    run.durations.expected, run.durations.spent = expected, spent
+    second = Test("unit", "unit.a", "tsan", "")
+    second.repeats = True
+    run.tests = [second, Test("bare", "bare.package", "release", "")]
+    run.runnable = lambda tests: tests
+    is_late = run.is_late()
+    if is_late:
+        run.run_tests(run.tests[:1])
+        assert run.skipped == 1 and not run.failed
+    run.close()
+    return is_late
+enough = SEEN_ENOUGH
+assert late(10, enough, 3 * enough) and not late(20, enough, 3 * enough) and not late(10, enough, enough)'
 check "one runs in one build at a time" knows '
 tests = [Test("scenario", "scenario." + name, variant, "") for name, variant in (("a", "asan"), ("a", "tsan"), ("b", "asan"))]
 assert Run.next_of(tests[1:], tests[:1]) == tests[2] and not Run.next_of(tests[1:2], tests[:1])'
