@@ -23,7 +23,7 @@ GOOD_AT, TRAP_AT, DNS_AT, TMP = "127.77.0.9", "127.77.0.10", "127.77.0.53", os.e
 ID = begin("ways", f"{GOOD_AT} good.test other.test", f"{TRAP_AT} trap.test deny.wild.test", "169.254.169.254 meta.test", "127.0.0.1 loop.test",
            "::ffff:127.0.0.1 mapped.test", "64:ff9b::7f00:1 nat.test", "2002:7f00:1:: tunnel.test", "168.63.129.16 wire.test")
 # Names that the hosts file does not know are asked of a server of this test.
-write("resolv.conf", f"nameserver {DNS_AT}\nsearch lab.test\noptions timeout:1 attempts:1\n")
+write("resolv.conf", f"nameserver {DNS_AT}\nsearch lab.test\noptions timeout:30 attempts:2\n")
 subprocess.run(["mount", "--bind", "resolv.conf", "/etc/resolv.conf"], check=True)
 
 
