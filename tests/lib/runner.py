@@ -256,8 +256,10 @@ class Durations:
         return max(1, self.spent / self.expected) if self.expected >= SEEN_ENOUGH else 1
 
     def need(self, tests):
-        """Seconds that these will take at this pace, if as many run at once as may."""
-        return self.pace() * float(sum(self.known.get((test.name, test.variant), MINUTE) * test.share for test in tests))
+        """Seconds that these will take at this pace, if as many run at once as may: at least what the longest takes."""
+        alone = [self.known.get((test.name, test.variant), MINUTE) for test in tests]
+        together = sum(seconds * test.share for seconds, test in zip(alone, tests))
+        return self.pace() * float(max([together, *alone]))
 
     def longest_first(self, tests):
         """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Attacks are among the

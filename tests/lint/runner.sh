@@ -63,7 +63,7 @@ assert durations.limit(test) == 3 * limit'
 check "and second builds of a test are left out, which is said, where what must follow needs the time" knows '
 def late(minutes, expected, spent):
     run = Run(parse(["--deadline", str(minutes)]))
-    run.durations.known = {("bare.package", "release"): 10 * MINUTE}
+    run.durations.known = {("bare.package", "release"): 5 * MINUTE}
     run.durations.expected, run.durations.spent = expected, spent
     second = Test("unit", "unit.a", "tsan", "")
     second.repeats = True
