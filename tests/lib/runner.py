@@ -100,8 +100,7 @@ LONG_TESTS = {"lint.parts", "scenario.mcp_conformance"}
 # wait, and the engine's tests do for theirs: each of these has an engine to itself meanwhile. The gate measures: it is
 # alone. Where N may run at once, each takes an Nth of the machine: the next begin in what those before leave free.
 AT_ONCE = {"scenario": 2 * CORES, "terminal": 2 * CORES, "engine": 2 * CORES, "attack": 2 * CORES, "bench.gate": 1}
-# These take no place among the others, only an engine of their own where they need one: nearly all of their time they wait,
-# for clocks of theirs or of berth's.
+# These take no place among the others: nearly all of their time they wait, for clocks of theirs or of berth's.
 WAITS_ONLY = {"lint.runner", "scenario.drip"}
 WITH_ENGINE = {"engine", "attack", "bench", "fault"}
 OWN_ENGINE = {"attack.hardening"}  # a new one, of no test before: floods of it are measured, and what it leaves meets nobody
@@ -246,8 +245,11 @@ class Durations:
         found = (re.fullmatch(r"(\d+) (\S+) (\S+)", line) for line in read_lines(path))
         return {(line[2], line[3]): float(line[1]) for line in found if line}
 
+    def recorded(self, test, otherwise=None):
+        return self.known.get((test.name, test.variant), otherwise)
+
     def limit(self, test):
-        known = self.known.get((test.name, test.variant))
+        known = self.recorded(test)
         kept = FROM_CACHE.get(test.name, FROM_CACHE.get(test.label))
         return kept or (LONGEST_LIMIT if known is None else min(LONGEST_LIMIT, max(SHORTEST_LIMIT, 5 * known)) * self.pace())
 
@@ -257,7 +259,7 @@ class Durations:
 
     def need(self, tests):
         """Seconds that these will take at this pace, if as many run at once as may: at least what the longest takes."""
-        alone = [self.known.get((test.name, test.variant), MINUTE) for test in tests]
+        alone = [self.recorded(test, MINUTE) for test in tests]
         together = sum(seconds * test.share for seconds, test in zip(alone, tests))
         return self.pace() * float(max([together, *alone]))
 
@@ -265,10 +267,10 @@ class Durations:
         """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Attacks are among the
         engine's tests: the longest of both is one of them. Second builds of a test come when each ran in one."""
         return sorted(tests, key=lambda test: (test.repeats, LABELS.index("engine" if test.label == "attack" else test.label), test.at_once > 1,
-                                               test.share > 0, test.name not in FROM_CACHE, -self.known.get((test.name, test.variant), MINUTE)))
+                                               test.share > 0, test.name not in FROM_CACHE, -self.recorded(test, MINUTE)))
 
     def ended(self, test, seconds):
-        known = self.known.get((test.name, test.variant))
+        known = self.recorded(test)
         if known:
             self.expected += known
             self.spent += seconds
@@ -729,8 +731,7 @@ class Run:
         self.lost([test for test in tests if test.variant in missing], "FAIL", "no build")
         tests = [test for test in tests if test.variant not in missing]
         of_engine = [test for test in tests if test.label in WITH_ENGINE]
-        waiting = sum(not test.share for test in of_engine)
-        if of_engine and not self.need_engines(min(len(of_engine), waiting + max(test.at_once for test in of_engine))):
+        if of_engine and not self.need_engines(min(len(of_engine), max(test.at_once for test in of_engine))):
             of_engine = [test for test in of_engine if test.label != "fault"]  # of these only some need one, and say so
             self.lost(of_engine, "skip" if self.options.without_engine else "FAIL", self.no_engine)
             tests = [test for test in tests if test not in of_engine]
