@@ -589,7 +589,7 @@ class Run:
             found = f"{self.cache}/corpus/{name}"
             os.makedirs(found, exist_ok=True)
             seeds = f"{SRC}/tests/fuzz/corpus/{name}"
-            return [f"{build}/fuzz_{name}", f"-max_total_time={600 if self.options.soak else 4}", "-rss_limit_mb=2048",
+            return [f"{build}/fuzz_{name}", f"-max_total_time={600 if self.options.soak else 8}", "-rss_limit_mb=2048",
                     "-timeout=10", "-max_len=65536", "-print_final_stats=1", f"-artifact_prefix={self.logs}/fuzz.{name}-",
                     found] + ([seeds] if os.path.isdir(seeds) else [])
         if test.is_script:
