@@ -16,9 +16,6 @@ agents:
 YAML
 	chmod 644 "$1"
 }
-fails() {
-	! "$@"
-}
 held_by() {
 	"$BERTH" workspace show --json fix | python3 -c 'import json, sys; print(*[h["container"] for h in json.load(sys.stdin)["held_by"]])'
 }

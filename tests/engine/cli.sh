@@ -58,10 +58,6 @@ chmod 644 team.yaml
 "$BERTH" up team.yaml >/dev/null || exit 1
 patient=(timeout --foreground 60 "$BERTH")
 
-fails() {
-	! "$@"
-}
-
 left() { # ARGUMENTS...: exec them; the reader takes one line and leaves
 	local codes
 	"${patient[@]}" exec "$@" 2>err | head -n 1 >line

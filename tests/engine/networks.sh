@@ -12,10 +12,6 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null; [ -z "$listener" ] || kill
 	docker rm -f "foreign-$$" "berth-$a" "berth-$b" "berth-$c" >/dev/null 2>&1
 	docker volume rm -f "berth-home-berth-$a" "berth-home-berth-$b" "berth-home-berth-$c" >/dev/null 2>&1' EXIT
 
-fails() {
-	! "$@"
-}
-
 mkdir wa wb wc && chmod 755 . && chown 1000:1000 wa wb wc
 cat >team.yaml <<YAML
 agents:

@@ -3,6 +3,7 @@
 #   check NAME COMMAND...    says "ok NAME" where the command succeeds, else "not ok NAME" and the beginning of what it
 #                            said, and sets bad=1; $of goes before the name. The command is run by this shell
 #   says STATUS PATTERN COMMAND...   for check: the command's exit code, and both its outputs together
+#   fails COMMAND...         likewise: it does not succeed
 #   fits SCHEMA COMMAND...   likewise: what it prints is a document of tests/data/schema
 
 bad=0
@@ -32,6 +33,10 @@ says() {
 	echo "exit $got: $text"
 	# shellcheck disable=SC2053 # a pattern
 	[ "$got" = "$status" ] && [[ $text == $pattern ]]
+}
+
+fails() {
+	! "$@"
 }
 
 fits() {
