@@ -107,6 +107,7 @@ OWN_ENGINE = {"attack.hardening"}  # a new one, of no test before: floods of it 
 NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
 # Last, without engines: the machines keep about one core busy each, and of what is beside them no load can hurt fuzz.
 LAST = {"vm", "bare", "fuzz"}
+AMONG = {"attack": "engine", "bare": "vm"}  # ordered with the tests of that label: the longest of both is one of them
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
@@ -264,9 +265,9 @@ class Durations:
         return self.pace() * float(max([together, *alone]))
 
     def longest_first(self, tests):
-        """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Attacks are among the
-        engine's tests: the longest of both is one of them. Second builds of a test come when each ran in one."""
-        return sorted(tests, key=lambda test: (test.repeats, LABELS.index("engine" if test.label == "attack" else test.label), test.at_once > 1,
+        """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Second builds of a test
+        come when each ran in one."""
+        return sorted(tests, key=lambda test: (test.repeats, LABELS.index(AMONG.get(test.label, test.label)), test.at_once > 1,
                                                test.share > 0, test.name not in FROM_CACHE, -self.recorded(test, MINUTE)))
 
     def ended(self, test, seconds):
