@@ -162,6 +162,8 @@ static const char *why_no_agents(const struct snapshot *snap)
 	if (!snap->listed)
 		return snap->engine.phase == ENGINE_UP ? "Loading containers…"
 						       : "No engine has answered yet.";
+	if (snapshot_lost(snap))
+		return "No agent was up when the engine was lost.";
 	return "No agent is up.  `berth -c FILE` shows those of a team file here.";
 }
 

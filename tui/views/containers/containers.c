@@ -353,6 +353,10 @@ static const char *why_no_containers(const struct containers *s, const struct sn
 	if (!snap->listed)
 		return snap->engine.phase == ENGINE_UP ? "Loading containers…"
 						       : "No engine has answered yet.";
+	if (snapshot_lost(snap))
+		return s->hidden
+			? "No container was running when the engine was lost; e shows the stopped ones."
+			: "There were no containers when the engine was lost.";
 	return s->hidden ? "No container is running; e shows the stopped ones."
 			 : "There are no containers.";
 }
