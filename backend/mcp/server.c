@@ -18,9 +18,9 @@
 #include "job/board.h"
 
 #define HEAPS 4
-/* Without a call that ends, once the client has closed its end: then the rest is cancelled.  A client that is slow to read
- * what it asked for has longer. */
-#define LAST_MS 1000
+/* Without a call that ends, once the client has closed its end: then the rest is cancelled.  Long enough for a machine that
+ * stands still for a second while it swaps.  A client that is slow to read what it asked for has longer. */
+#define LAST_MS 5000
 #define LAST_READ_MS 10000
 #define END_S 15 /* for what was cancelled then and is stuck in the kernel */
 
