@@ -108,6 +108,9 @@ NOT_AGAIN = {"unit", "golden", "lint", "fuzz"}
 # Last, without engines: the machines keep about one core busy each, and of what is beside them no load can hurt fuzz.
 LAST = {"vm", "bare", "fuzz"}
 AMONG = {"attack": "engine", "bare": "vm"}  # ordered with the tests of that label: the longest of both is one of them
+# A machine too slow for all of it leaves these out after second builds of others: they take minutes, and what berth does is
+# tested elsewhere.
+SPARE = {"lint.parts", "engine.runtime", "bench.smoke"}
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
@@ -134,6 +137,10 @@ class Test:
         self.at_once = AT_ONCE.get(name, AT_ONCE.get(label, CORES))
         self.share = 0 if name in WAITS_ONLY else fractions.Fraction(1, self.at_once)
         self.repeats = False  # in another build, what runs in one before
+
+    def spare(self):
+        """What a slow machine leaves out: 0 not at all, 1 second, 2 first."""
+        return 2 if self.repeats else 1 if self.name in SPARE else 0
 
 
 class Outcome:
@@ -265,9 +272,9 @@ class Durations:
         return self.pace() * float(max([together, *alone]))
 
     def longest_first(self, tests):
-        """Of each label, or what takes longest is alone at the end; before them what is alone anyway. Second builds of a test
-        come when each ran in one."""
-        return sorted(tests, key=lambda test: (test.repeats, LABELS.index(AMONG.get(test.label, test.label)), test.at_once > 1,
+        """Of each label, or what takes longest is alone at the end; before them what is alone anyway. What a slow machine
+        leaves out comes after all else: second builds of a test when each ran in one."""
+        return sorted(tests, key=lambda test: (test.spare(), LABELS.index(AMONG.get(test.label, test.label)), test.at_once > 1,
                                                test.share > 0, test.name not in FROM_CACHE, -self.recorded(test, MINUTE)))
 
     def ended(self, test, seconds):
@@ -745,9 +752,10 @@ class Run:
         left = collections.Counter((test.label, test.variant) for test in waiting)
         with concurrent.futures.ThreadPoolExecutor(2 * CORES + len(WAITS_ONLY)) as pool:
             while waiting or running:
-                if waiting and waiting[0].repeats and self.is_late():
-                    self.lost(waiting, "skip", f"this machine takes {self.durations.pace():.1f} times as long as usual, and "
-                              "each of them ran in another build")
+                if waiting and waiting[0].spare() and self.is_late(waiting[0]):
+                    why = f"this machine takes {self.durations.pace():.1f} times as long as usual, and "
+                    self.lost([test for test in waiting if test.repeats], "skip", why + "each of them ran in another build")
+                    self.lost([test for test in waiting if not test.repeats], "skip", why + "there is no time for it")
                     waiting = []
                 while test := self.next_of(waiting, running.values()):
                     waiting.remove(test)
@@ -771,10 +779,11 @@ class Run:
         shares = [each.share for each in running] + ([test.share] if test else [])
         return test if sum(shares) <= 1 and (1 not in shares or len(shares) == 1) else None
 
-    def is_late(self):
-        """Whether what is to follow the second builds needs all the time that is left."""
+    def is_late(self, test):
+        """Whether this and what is to follow need more than the time that is left."""
+        need = self.durations.need
         follows = [test for test in self.tests if test.label in LAST]
-        return self.remaining() < self.durations.need(follows) + 2 * self.durations.need(self.to_repeat) + MINUTE
+        return self.remaining() < need([test]) + need(follows) + 2 * need(self.to_repeat) + MINUTE
 
     def repeat(self):
         """Once more, alone, on a new engine: in the order of their first run."""
