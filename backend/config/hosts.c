@@ -53,11 +53,14 @@ static const char *fault_of_tcp(const char *s)
 static const char *fault_of_ssh(const char *s)
 {
 	size_t user = strcspn(s, "@/");
-	const char *end = end_of_host(s[user] == '@' ? s + user + 1 : s);
+	const char *fault = host_ssh_fault(s),
+		   *end = fault ? NULL : end_of_host(s[user] == '@' ? s + user + 1 : s);
 
+	if (fault)
+		return fault;
 	if (end && *end == ':')
 		end = port_length(end) ? end + port_length(end) : NULL;
-	if (!end || (*end && *end != '/') || *s == '-' || *s == '@')
+	if (!end)
 		return "an ssh endpoint is ssh://[USER@]HOST[:PORT][/SOCKET].";
 	if (!strcmp(end, "/") || !strcmp(end, "/var/run/docker.sock"))
 		return "an ssh endpoint leaves out the socket if it is the default one.";

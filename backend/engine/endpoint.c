@@ -145,6 +145,11 @@ static int parse_url(const char *url, bool tls, struct endpoint *ep, struct err 
 	size_t scheme = strcspn(url, ":");
 
 	text_clean(shown, sizeof shown, url);
+	for (const char *at = url; *at; at++)
+		if (iscntrl((unsigned char)*at))
+			return err_set(e, ERR_USAGE,
+				"%s names %s: an address must not contain control characters",
+				ep->source, shown);
 	if (strncmp(url + scheme, "://", 3) != 0)
 		return parse_tcp(url, tls, ep, e); /* "host:2375", as the docker CLI reads it */
 	if (strncmp(url, "unix:", 5) == 0)

@@ -20,6 +20,7 @@
 
 #include <berth/check.h>
 #include <berth/hex.h>
+#include <berth/hosts.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
 #include <berth/spawn.h>
@@ -33,49 +34,6 @@
 
 /* ---- the address */
 
-static bool is_spelled_of(const char *s, size_t n, const char *more)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)s[i]) && !strchr(more, s[i]))
-			return false;
-	return n && *s != '-';
-}
-
-static int refuse_ssh(const struct endpoint *ep, const char *what, struct err *e)
-{
-	return err_set(e, ERR_USAGE, "%s: ssh://[USER@]HOST[:PORT][/SOCKET] is expected: %s",
-		ep->source, what);
-}
-
-/* ":22" and what follows it; 0: as the configuration of ssh says. */
-static int parse_ssh_port(const char **at, struct endpoint *ep, struct err *e)
-{
-	char *end = NULL;
-	unsigned long port;
-
-	if (**at != ':')
-		return 0;
-	port = isdigit((unsigned char)(*at)[1]) ? strtoul(*at + 1, &end, 10) : 0;
-	if (port == 0 || port > 65535)
-		return refuse_ssh(ep, "the port is not a number from 1 to 65535", e);
-	ep->port = (uint16_t)port;
-	*at = end;
-	return 0;
-}
-
-/* A colon would end it where ssh reads what to forward. */
-static int parse_far_path(const char *s, struct endpoint *ep, struct err *e)
-{
-	for (const char *at = s; *at; at++)
-		if (!isgraph((unsigned char)*at) || strchr(":?#%\"'\\", *at))
-			return refuse_ssh(ep,
-				"the socket's path contains characters that are not allowed", e);
-	if (*s && *s != '/')
-		return refuse_ssh(ep, "the host name contains characters that are not allowed", e);
-	ep->far_path = xstrdup(strlen(s) > 1 ? s : FAR_SOCKET);
-	return 0;
-}
-
 /* Ours: named after all that makes it another connection. */
 static int name_near_path(struct endpoint *ep, struct err *e)
 {
@@ -85,6 +43,12 @@ static int name_near_path(struct endpoint *ep, struct err *e)
 
 	if (runtime_dir(run, sizeof run, e) || runtime_subdir(dir, sizeof dir, run, "ssh", e))
 		return -1;
+	/* It is an argument of what ssh forwards, where these have a meaning. */
+	if (dir[strcspn(dir, "%$:\\")])
+		return err_set(e, ERR_CONFIG,
+			"%s contains one of the characters %% $ : \\, which ssh would expand: set "
+			"XDG_RUNTIME_DIR to a directory without them.",
+			dir);
 	CHECK(EVP_Digest(ep->url, strlen(ep->url), digest, &len, EVP_sha256(), NULL) && len >= 8);
 	ep->path = xasprintf("%s/%s", dir, hex_text(hash, digest, 8));
 	/* ssh puts 17 bytes behind the name of its control socket while it makes it. */
@@ -98,27 +62,28 @@ static int name_near_path(struct endpoint *ep, struct err *e)
 
 int ssh_parse(const char *s, struct endpoint *ep, struct err *e)
 {
+	const char *fault = host_ssh_fault(s);
 	size_t user = strcspn(s, "@/"), host;
 	char port[8] = "";
 	bool six;
 
+	if (fault)
+		return err_set(e, ERR_USAGE,
+			"%s: ssh://[USER@]HOST[:PORT][/SOCKET] is expected: %s", ep->source, fault);
 	if (s[user] == '@') {
-		if (!is_spelled_of(s, user, "._-+$"))
-			return refuse_ssh(ep,
-				"the user name contains characters that are not allowed (passwords are not taken)",
-				e);
 		ep->user = xstrndup(s, user);
 		s += user + 1;
 	}
 	six = *s == '[';
 	s += six;
 	host = strcspn(s, six ? "]" : ":/");
-	if (!is_spelled_of(s, host, six ? ":.%_" : "._-") || (six && s[host] != ']'))
-		return refuse_ssh(ep, "the host name contains characters that are not allowed", e);
 	ep->host = xstrndup(s, host);
 	s += host + six;
-	if (parse_ssh_port(&s, ep, e) || parse_far_path(s, ep, e))
-		return -1;
+	if (*s == ':') {
+		ep->port = (uint16_t)strtoul(s + 1, NULL, 10);
+		s += strcspn(s, "/");
+	}
+	ep->far_path = xstrdup(strlen(s) > 1 ? s : FAR_SOCKET);
 	ep->transport = TRANSPORT_SSH;
 	if (ep->port)
 		snprintf(port, sizeof port, ":%u", ep->port);

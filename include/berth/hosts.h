@@ -21,6 +21,9 @@ struct host_rule; /* settings.h */
 /* NULL: it can be one; else a sentence that says what is wrong. */
 const char *host_name_fault(const char *name);
 const char *host_endpoint_fault(const char *endpoint);
+/* Likewise for what follows ssh:// in any address.  OpenSSH expands ${NAME} and %-tokens in what it forwards, so a path
+ * with them would send variables of this user's environment to the host: only characters without a meaning are accepted. */
+const char *host_ssh_fault(const char *address);
 const char *host_rule_fault(
 	const struct host_rule *rules, size_t i); /* of the i-th, with those before it */
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/hosts.h>
 #include <berth/mem.h>
 #include <berth/text.h>
 
@@ -121,7 +122,12 @@ static void test_ssh_urls(void **state)
 	static const char *const refused[] = {"ssh://", "ssh://-oProxyCommand=x", "ssh://-x@h",
 		"ssh://u:p@h", "ssh://h:0", "ssh://h:65536", "ssh://h:-1", "ssh://h:22x",
 		"ssh://h/a:b", "ssh://h/a b", "ssh://h/a?b", "ssh://h/a%2fb", "ssh://h;x",
-		"ssh://[::1", "ssh://a b", "ssh://h\x1b[1m", "ssh://u@@h", "ssh://h$x"};
+		"ssh://[::1", "ssh://a b", "ssh://u@@h", "ssh://h$x", "ssh://h/${SECRET}",
+		"ssh://h/run/$SECRET", "ssh://${SECRET}", "ssh://${SECRET}@h", "ssh://h:${SECRET}",
+		"ssh://h/%u", "ssh://%u@h", "ssh://%h", "ssh://[fe80::1%eth0]", "ssh://~/x",
+		"ssh://h/~/x", "ssh://~@h", "ssh://h/`id`", "ssh://h/$(id)", "ssh://-u@h",
+		"ssh://h/a\\b", "ssh://h/a'b", "ssh://h/a\"b", "ssh://h/a;b", "ssh://h/a#b",
+		"ssh://h/{a}", "ssh://h/\xc3\xa9", "ssh://h:22 ${SECRET}"};
 
 	(void)state;
 	setenv("XDG_RUNTIME_DIR", home, 1); /* where our end of it will be */
@@ -132,8 +138,24 @@ static void test_ssh_urls(void **state)
 		"ssh://h/run/user/1000/docker.sock|--host");
 	expect_endpoint("ssh://h/var/run/docker.sock", NULL, "ssh://h|--host");
 	expect_endpoint("ssh://me@[::1]:22", NULL, "ssh://me@[::1]:22|--host");
-	for (size_t i = 0; i < COUNT(refused); i++)
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		expect_endpoint(refused[i], NULL, "!ssh://[USER@]HOST[:PORT][/SOCKET] is expected");
+		setenv("DOCKER_HOST", refused[i], 1);
+		expect_endpoint(NULL, NULL, "!ssh://[USER@]HOST[:PORT][/SOCKET] is expected");
+		unsetenv("DOCKER_HOST");
+		assert_non_null(host_endpoint_fault(refused[i]));
+	}
+	/* Our end of it is an argument of ssh as well. */
+	{
+		AUTO_FREE char *meant = xasprintf("%s/${SECRET}", home);
+
+		assert_int_equal(mkdir(meant, 0700), 0);
+		setenv("XDG_RUNTIME_DIR", meant, 1);
+	}
+	expect_endpoint("ssh://h", NULL, "!which ssh would expand");
+	setenv("XDG_RUNTIME_DIR", home, 1);
+	expect_endpoint("ssh://h\x1b[1m", NULL, "!must not contain control characters");
+	expect_endpoint("unix:///tmp/a\nb", NULL, "!must not contain control characters");
 }
 
 static void make_context(const char *folder, const char *name, const char *host, const char *more)
@@ -182,6 +204,8 @@ static void test_contexts(void **state)
 	make_context("dd", "far", "ssh://h", "");
 	setenv("XDG_RUNTIME_DIR", home, 1);
 	expect_endpoint(NULL, "far", "ssh://h|--context far");
+	make_context("dv", "leak", "ssh://h/run/${SECRET}", "");
+	expect_endpoint(NULL, "leak", "!the socket's path contains characters");
 	make_context("ee", "plain", "tcp://h:1", "");
 	expect_endpoint(NULL, "plain", "tcp://h:1|--context plain");
 	make_context("ff", "loose", "tcp://h:1", ",\"SkipTLSVerify\":true");
