@@ -26,7 +26,7 @@ A scenario is one JSON object; every key may be left out:
     made         whether the engine knows every image that is asked for afterwards (true)
     faults       a list of {match, do, ...}: the first whose regular expression finds "METHOD PATH" is
                  applied; "times" limits how often, "after" skips the first N matching requests.
-       do: status {status, message}   an error as the engine words it
+       do: status {status, message}   an error as the engine words it; nothing is done
            hang                       never answer
            reset                      close with a TCP-like reset at once
            cut {bytes}                promise the whole body, send so many bytes of it, close
@@ -247,8 +247,10 @@ class Handler(socketserver.BaseRequestHandler):
             engine.headers.append({"path": path, **headers})
         self.head_only, self.method, self.headers, self.body = method == "HEAD", method, headers, body
         self.effect = engine.fault(f"{method} {target}")
-        if self.effect and not self.apply_early():
-            return False
+        if self.effect:
+            lives = self.apply_early()
+            if lives is not None:
+                return lives
         asked = re.match(r"^/v(\d+)\.(\d+)/", url.path)
         if asked:
             floor = tuple(int(n) for n in engine.get("min_api", "1.12").split("."))
@@ -271,7 +273,7 @@ class Handler(socketserver.BaseRequestHandler):
             return body
         return self.file.read(int(headers.get("content-length", 0)))
 
-    # Faults.  False: the connection is done with.
+    # Faults.  None: the request is carried out; else it is not, and False: the connection is done with.
 
     def apply_early(self):
         do = self.effect["do"]
@@ -287,7 +289,7 @@ class Handler(socketserver.BaseRequestHandler):
         if do == "raw":
             self.request.sendall(self.effect["raw"].encode("latin-1"))
             return False
-        return True
+        return None
 
     def send_paced(self, data):
         """Send as the fault wants it; False: the connection ends here."""
