@@ -32,8 +32,10 @@
 
 static void do_refresh(struct backend *b, const struct command *c)
 {
-	for (size_t i = 0; i < b->nsites; i++)
+	for (size_t i = 0; i < b->nsites; i++) {
+		watch_hurry(&b->site[i]);
 		watch_refresh(&b->site[i]);
+	}
 	backend_result(b, c->id, NULL);
 }
 

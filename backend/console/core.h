@@ -54,7 +54,8 @@ struct watch {
 	uv_timer_t retry, opening;
 	int64_t hello_at_ns, heard_ns, listed_ns, counted_ns, pulse_ns, ping_ns;
 	int64_t latency_us; /* of its last answer to a ping or a hello; -1 unknown */
-	int64_t backoff_ms;
+	int64_t backoff_ms,
+		lost_ns; /* lost_ns: since when it has not been up; 0: it is, or was asked for again */
 	int64_t last_event_wall_ns;
 	int64_t told_wall_ns; /* of the last one of the stream before this one */
 	bool opened;          /* the event stream is */
@@ -65,7 +66,7 @@ struct watch {
 	bool recount;         /* images, networks or volumes changed */
 	size_t inspecting;
 	struct blocking_task way; /* ssh being started, while on_way */
-	int way_stop;             /* eventfd that ends it; -1: none */
+	atomic_bool way_stop;     /* set by the loop to end it */
 	struct err way_err;
 	bool on_way;
 	bool ended; /* it failed, and is not tried again */
@@ -253,6 +254,7 @@ void publish_jobs(struct backend *b);     /* read the boards when it is time */
 void watch_start(struct site *at);
 void watch_pulse(struct site *at);
 void watch_refresh(struct site *at);
+void watch_hurry(struct site *at);   /* try the next connection now, where one is waited for */
 void watch_inspect(struct site *at); /* start inspections of dirty rows, as many as may be */
 void watch_trouble(struct site *at, const struct err *err); /* a call failed: is it the engine? */
 void watch_stop(struct site *at);

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <berth/check.h>
 #include <berth/mem.h>
@@ -42,8 +41,7 @@ static int choose_host(const struct host_spec *h, struct endpoint *ret, struct e
 /* Nobody named an engine, and none is here: the first of the hosts is as good. */
 static bool is_nowhere(const struct backend_options *o, const struct endpoint *ep)
 {
-	return o->nhosts && !o->host && !o->context && ep->transport == TRANSPORT_UNIX &&
-		!strcmp(ep->source, ENDPOINT_DEFAULT) && access(ep->path, F_OK) != 0;
+	return o->nhosts && !o->host && !o->context && endpoint_is_nowhere(ep);
 }
 
 static int choose_home(struct site *at, const struct backend_options *o, struct err *e)
@@ -90,7 +88,7 @@ static void add_host(struct backend *b, const struct host_spec *h)
 /* What the first is called where nobody gave it a name: by where it is. */
 static void name_home(struct site *at, const struct backend_options *o)
 {
-	const char *name = at->endpoint.host ? at->endpoint.host : "local";
+	const char *name = endpoint_name(&at->endpoint);
 
 	if (!at->name)
 		at->name = xstrdup(has_name(o, name) ? at->endpoint.url : name);
@@ -126,7 +124,7 @@ static void set_up_site(struct backend *b, struct site *at)
 
 	at->b = b;
 	at->images = at->networks = at->volumes = -1;
-	at->watch.latency_us = at->watch.way_stop = -1;
+	at->watch.latency_us = -1;
 	s->since_ns = backend_now(b);
 	s->endpoint = text_or_empty(at->endpoint.url);
 	s->source = text_or_empty(at->endpoint.source);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/random.h>
 
 #include <berth/clock.h>
 #include <berth/mem.h>
@@ -28,7 +28,9 @@
 #define LIST_GAP_NS (200 * NS_PER_MS)
 #define COUNT_GAP_NS (5000 * NS_PER_MS)
 #define BACKOFF_MIN_MS 250
-#define BACKOFF_MAX_MS 2000
+#define BACKOFF_MAX_MS 2000   /* in the first minute, and */
+#define BACKOFF_SLOW_MS 30000 /* after it */
+#define BACKOFF_SOON_NS (60000 * NS_PER_MS)
 #define PING_NS (1000 * NS_PER_MS)  /* of several: nothing heard for so long */
 #define ALIVE_NS (2500 * NS_PER_MS) /* of several: then it is taken for lost */
 #define OPENING_MS 300              /* some engines send no headers before the first event */
@@ -64,6 +66,43 @@ static void on_retry(uv_timer_t *t)
 	connect_engine(t->data);
 }
 
+/* Those that were lost together do not come back together: up to a quarter is added. */
+static int64_t add_jitter(int64_t ms)
+{
+	uint32_t number = 0;
+
+	if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+		number = (uint32_t)clock_mono_ns();
+	return ms + number % (ms / 4 + 1);
+}
+
+/* Soon at first, for most are back soon; then less and less often. */
+static void retry_later(struct site *at)
+{
+	struct watch *w = &at->watch;
+	int64_t now = backend_now(at->b), ms = add_jitter(w->backoff_ms), longest;
+
+	if (!w->lost_ns)
+		w->lost_ns = now;
+	longest = now - w->lost_ns < BACKOFF_SOON_NS ? BACKOFF_MAX_MS : BACKOFF_SLOW_MS;
+	at->state.retry_at_ns = now + ms * NS_PER_MS;
+	timer_start(&w->retry, on_retry, ms);
+	w->backoff_ms = w->backoff_ms * 2 < longest ? w->backoff_ms * 2 : longest;
+}
+
+void watch_hurry(struct site *at)
+{
+	struct watch *w = &at->watch;
+
+	if (!at->engine || !uv_is_active((uv_handle_t *)&w->retry))
+		return;
+	uv_timer_stop(&w->retry);
+	w->backoff_ms = BACKOFF_MIN_MS;
+	w->lost_ns = 0;
+	connect_engine(at);
+	publish_soon(at->b);
+}
+
 static void lose_engine(struct site *at, const struct err *err)
 {
 	struct watch *w = &at->watch;
@@ -92,13 +131,7 @@ static void lose_engine(struct site *at, const struct err *err)
 		ev->notice = arena_strdup(&ev->mem, err->msg);
 		backend_up(at->b, ev);
 	} else if (!uv_is_active((uv_handle_t *)&w->retry)) {
-		/* Those that were lost together do not come back together. */
-		int64_t ms = w->backoff_ms + backend_now(at->b) / 1000 % (w->backoff_ms / 4 + 1);
-
-		at->state.retry_at_ns = backend_now(at->b) + ms * NS_PER_MS;
-		timer_start(&w->retry, on_retry, ms);
-		w->backoff_ms =
-			w->backoff_ms * 2 < BACKOFF_MAX_MS ? w->backoff_ms * 2 : BACKOFF_MAX_MS;
+		retry_later(at);
 	}
 	publish_soon(at->b);
 }
@@ -527,6 +560,7 @@ static void on_engine_hello(void *ctx, const struct engine_info *info, const str
 	w->up = true;
 	w->list_again = false;
 	w->backoff_ms = BACKOFF_MIN_MS;
+	w->lost_ns = 0;
 	w->recount = true;
 	w->counted_ns = backend_now(at->b); /* not in the way of the first picture */
 	at->state.retry_at_ns = 0;
@@ -560,12 +594,20 @@ static void begin_hello(struct site *at)
 
 /* ---- the way to it, where that takes a program (ssh) */
 
+static bool must_leave_way(void *ctx)
+{
+	struct site *at = ctx;
+
+	return at->watch.way_stop;
+}
+
 static void find_way(struct blocking_task *x)
 {
 	struct site *at = x->data;
+	const struct endpoint_reach how = {.stop = must_leave_way, .ctx = at};
 
 	at->watch.way_err = (struct err)ERR_INIT;
-	endpoint_reach(&at->endpoint, false, at->watch.way_stop, &at->watch.way_err);
+	endpoint_reach(&at->endpoint, &how, &at->watch.way_err);
 }
 
 static void on_way(struct blocking_task *x)
@@ -573,8 +615,6 @@ static void on_way(struct blocking_task *x)
 	struct site *at = x->data;
 
 	at->watch.on_way = false;
-	cleanup_close(&at->watch.way_stop);
-	at->watch.way_stop = -1;
 	if (at->b->stopping)
 		return;
 	if (at->watch.way_err.kind)
@@ -594,13 +634,12 @@ static void connect_engine(struct site *at)
 		begin_hello(at);
 		return;
 	}
-	w->way_stop = eventfd(0, EFD_CLOEXEC);
+	w->way_stop = false;
 	w->way.data = at;
-	w->on_way = blocking_start(&at->b->loop, &w->way, find_way, on_way) == 0;
-	if (w->on_way)
-		return;
-	cleanup_close(&w->way_stop);
-	timer_start(&w->retry, on_retry, BACKOFF_MAX_MS);
+	/* A host that does not answer must not keep the threads that all work is done on. */
+	w->on_way = blocking_start_apart(&at->b->loop, &w->way, find_way, on_way) == 0;
+	if (!w->on_way)
+		timer_start(&w->retry, on_retry, BACKOFF_MAX_MS);
 }
 
 void watch_start(struct site *at)
@@ -684,8 +723,7 @@ void watch_pulse(struct site *at)
 void watch_stop(struct site *at)
 {
 	at->watch.up = false;
-	if (at->watch.on_way && at->watch.way_stop >= 0)
-		eventfd_write(at->watch.way_stop, 1);
+	at->watch.way_stop = true;
 	uv_timer_stop(&at->watch.retry);
 	uv_timer_stop(&at->watch.opening);
 }

@@ -394,9 +394,35 @@ int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, stru
 	return 0;
 }
 
-int endpoint_reach(const struct endpoint *ep, bool ask, int stop_fd, struct err *e)
+const char *endpoint_name(const struct endpoint *ep)
 {
-	return ep->transport == TRANSPORT_SSH ? ssh_forward(ep, ask, stop_fd, e) : 0;
+	return ep->host ? ep->host : "local";
+}
+
+bool endpoint_is_nowhere(const struct endpoint *ep)
+{
+	return ep->transport == TRANSPORT_UNIX && !strcmp(ep->source, ENDPOINT_DEFAULT) &&
+		!file_exists(ep->path);
+}
+
+int endpoint_reach(const struct endpoint *ep, const struct endpoint_reach *how, struct err *e)
+{
+	return ep->transport == TRANSPORT_SSH ? ssh_forward(ep, how, e) : 0;
+}
+
+int host_describe(const char *endpoint, const char *context, char **ret_url, char **ret_name,
+	bool *ret_nowhere, struct err *e)
+{
+	const struct endpoint_options o = {.host = endpoint, .context = context};
+	struct endpoint ep;
+
+	if (endpoint_choose(&o, &ep, e))
+		return -1;
+	*ret_url = xstrdup(ep.url);
+	*ret_name = xstrdup(endpoint_name(&ep));
+	*ret_nowhere = endpoint_is_nowhere(&ep);
+	endpoint_release(&ep);
+	return 0;
 }
 
 int host_forget(const char *endpoint, const char *context, struct err *e)

@@ -40,9 +40,23 @@ struct endpoint_options {
 /* Reads files and the environment: call before threads start.  0 or -1 with a sentence that names
  * the source; npipe:// is refused with what to do instead. */
 int endpoint_choose(const struct endpoint_options *o, struct endpoint *ret, struct err *e);
-/* What must be done before an engine can be talked to: ssh, if it is behind that; else nothing.  `ask`: a person is at
- * the terminal, whom ssh may ask.  ERR_UNREACHABLE: why not; ERR_CANCELLED: stop_fd (-1: none) became readable.  Thread: any; blocks. */
-int endpoint_reach(const struct endpoint *ep, bool ask, int stop_fd, struct err *e);
+struct endpoint_reach {
+	bool ask; /* a person is at the terminal, whom ssh may ask */
+	bool (*stop)(
+		void *ctx); /* asked every ENDPOINT_BEAT_MS, on the caller's thread; NULL: never */
+	void *ctx;
+};
+
+#define ENDPOINT_BEAT_MS 50
+
+/* What must be done before an engine can be talked to: ssh, if it is behind that; else nothing.  ERR_UNREACHABLE: why not;
+ * ERR_CANCELLED: `stop` returned true: ssh and what it started is then killed by berth-ssh, which may take two seconds more;
+ * one that connected at that very moment ends when it is idle.  Thread: any; blocks, 45 s at most unless ssh asks. */
+int endpoint_reach(const struct endpoint *ep, const struct endpoint_reach *how, struct err *e);
+/* What it is called among several where nothing else names it: by where it is.  Valid as long as it is. */
+const char *endpoint_name(const struct endpoint *ep);
+/* Nobody named an engine, and none is here. */
+bool endpoint_is_nowhere(const struct endpoint *ep);
 void endpoint_copy(const struct endpoint *from, struct endpoint *ret);
 void endpoint_release(struct endpoint *ep);
 

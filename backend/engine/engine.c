@@ -15,6 +15,7 @@
 #include <berth/text.h>
 
 #include "engine/json.h"
+#include "engine/ssh.h"
 
 enum { SERIAL_MS = 60000, SHORT_MS = 10000, SLOW_MS = 130000 };
 
@@ -394,6 +395,7 @@ struct engine *engine_open(uv_loop_t *loop, const struct endpoint *ep, struct er
 		.ca = ep->ca,
 		.cert = ep->cert,
 		.key = ep->key,
+		.channels = ep->transport == TRANSPORT_SSH ? SSH_CHANNELS : 0,
 	};
 	struct engine *en = xcalloc(1, sizeof *en);
 

@@ -2,23 +2,23 @@
 #include "engine/ssh.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <openssl/evp.h>
 
 #include <berth/check.h>
+#include <berth/clock.h>
 #include <berth/hex.h>
 #include <berth/hosts.h>
 #include <berth/mem.h>
@@ -30,34 +30,53 @@
 
 #define FAR_SOCKET "/var/run/docker.sock"
 #define LOCK_LOOK_MS 20 /* between two looks at a lock that somebody has */
+#define NOT_STARTED 127 /* as berth-ssh says it */
+#define NO_ANSWER -1    /* in time, or nobody waits for it any more */
+#define KILLED -2       /* berth-ssh was */
+#define STEP_S 10       /* for an ssh that only talks to another one here */
 #define SAID_MAX 2048   /* of what ssh says, at most */
 
 /* ---- the address */
 
-/* Ours: named after all that makes it another connection. */
-static int name_near_path(struct endpoint *ep, struct err *e)
+static char *hash_text(char hash[17], const char *text, size_t bytes)
 {
-	char run[PATH_MAX], dir[PATH_MAX], hash[17];
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
 
+	CHECK(EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL) && len >= bytes);
+	return hex_text(hash, digest, bytes);
+}
+
+/* Ours: named after the host, as it is connected to, and the socket there. */
+static int name_near_path(struct endpoint *ep, struct err *e)
+{
+	AUTO_FREE char *to =
+		xasprintf("%s@%s:%u", ep->user ? ep->user : "", ep->host, (unsigned)ep->port);
+	char run[PATH_MAX], dir[PATH_MAX], host[17], far[17];
+
 	if (runtime_dir(run, sizeof run, e) || runtime_subdir(dir, sizeof dir, run, "ssh", e))
 		return -1;
-	/* It is an argument of what ssh forwards, where these have a meaning. */
+	/* It is in an argument of what ssh forwards, where these have a meaning. */
 	if (dir[strcspn(dir, "%$:\\")])
 		return err_set(e, ERR_CONFIG,
 			"%s contains one of the characters %% $ : \\, which ssh would expand: set "
 			"XDG_RUNTIME_DIR to a directory without them.",
 			dir);
-	CHECK(EVP_Digest(ep->url, strlen(ep->url), digest, &len, EVP_sha256(), NULL) && len >= 8);
-	ep->path = xasprintf("%s/%s", dir, hex_text(hash, digest, 8));
+	ep->path =
+		xasprintf("%s/%s-%s", dir, hash_text(host, to, 6), hash_text(far, ep->far_path, 4));
 	/* ssh puts 17 bytes behind the name of its control socket while it makes it. */
-	if (strlen(ep->path) + sizeof ".ctl" + 17 >= 108)
+	if (strlen(dir) + sizeof "/012345678901.ctl" + 17 >= 108)
 		return err_set(e, ERR_CONFIG,
 			"%s is too long for the name of a socket: set XDG_RUNTIME_DIR to a shorter "
 			"directory.",
 			dir);
 	return 0;
+}
+
+/* Of the host: "DIR/HOST.ctl" for "DIR/HOST-SOCKET". */
+static char *name_of_host(const struct endpoint *ep, const char *suffix)
+{
+	return xasprintf("%.*s%s", (int)(strrchr(ep->path, '-') - ep->path), ep->path, suffix);
 }
 
 int ssh_parse(const char *s, struct endpoint *ep, struct err *e)
@@ -95,42 +114,80 @@ int ssh_parse(const char *s, struct endpoint *ep, struct err *e)
 
 /* ---- ssh */
 
-/* Who is asked, and what ends the waiting. */
-struct patience {
+/* How long one way to a host is waited for, whatever it takes. */
+struct reaching {
+	const struct endpoint_reach *how;
 	bool ask;
-	int stop_fd;
+	int64_t until_ns; /* where nobody is asked */
 };
 
-static bool patience_ends(const struct patience *w, int ms)
+static int64_t seconds_from_now(int s)
 {
-	struct pollfd p = {.fd = w->stop_fd, .events = POLLIN};
-
-	return poll(&p, 1, ms) > 0;
+	return clock_mono_ns() + s * INT64_C(1000000000);
 }
 
-/* Its exit code; -1: it did not end in time, or never began. */
-static int await_ssh(pid_t pid, const struct patience *w)
+static struct reaching begin_reaching(const struct endpoint_reach *how)
 {
-	AUTO_CLOSE int fd = pidfd_open(pid, 0);
-	struct pollfd p[] = {{.fd = fd, .events = POLLIN}, {.fd = w->stop_fd, .events = POLLIN}};
-	int status = 0, n = fd >= 0 ? poll(p, 2, w->ask ? -1 : SSH_WAIT_S * 1000) : -1;
-
-	if (n == 0 || (n > 0 && !p[0].revents))
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return (struct reaching){how, how->ask, seconds_from_now(SSH_WAIT_S)};
 }
 
-/* Out of the terminal's reach where nobody is asked. */
-static int spawn_ssh(const char *const *argv, int said, bool ask, pid_t *pid)
+/* The part of an ssh that asks nobody.  The time for which a person was asked does not count. */
+static struct reaching begin_step(const struct reaching *r)
 {
-	struct spawn p = {.path = "ssh",
-		.argv = argv,
+	int64_t until = seconds_from_now(STEP_S);
+
+	return (struct reaching){
+		r->how, false, r->ask || until < r->until_ns ? until : r->until_ns};
+}
+
+static bool must_stop(const struct reaching *r)
+{
+	return r->how->stop && r->how->stop(r->how->ctx);
+}
+
+/* Its exit code, NO_ANSWER or KILLED. */
+static int await_ssh(int from, const struct reaching *r)
+{
+	struct pollfd p = {.fd = from, .events = POLLIN};
+	unsigned char code;
+	int n = 0;
+
+	while (n <= 0 && !must_stop(r) && (r->ask || clock_mono_ns() < r->until_ns))
+		n = poll(&p, 1, ENDPOINT_BEAT_MS);
+	return n <= 0 ? NO_ANSWER : read(from, &code, 1) == 1 ? code : KILLED;
+}
+
+/* By berth-ssh, which is gone as a child at once, and kills ssh and all that it started when the pipe is closed before its
+ * end; out of the terminal's reach where nobody is asked.  `control`: "" where ssh leaves nothing running. */
+static int spawn_ssh(const char *control, const char *const *argv, int said, bool ask,
+	int *ret_from, struct err *e)
+{
+	char program[PATH_MAX];
+	const char *all[64] = {"berth-ssh", control};
+	struct spawn p = {.path = program,
+		.argv = all,
 		.err = said,
 		.apart = ask ? SPAWN_TOGETHER : SPAWN_SESSION};
+	int fd[2], rc;
+	pid_t pid;
 
-	return spawn_start(&p, pid);
+	for (size_t n = 2; *argv; n++)
+		all[n] = *argv++;
+	if (runtime_program("berth-ssh", program, e))
+		return -1;
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return err_sys(e, errno, "cannot wait for ssh");
+	p.out = fd[1];
+	rc = spawn_start(&p, &pid);
+	close(fd[1]);
+	if (rc) {
+		close(fd[0]);
+		return err_sys(e, rc, "cannot start %s", program);
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	*ret_from = fd[0];
+	return 0;
 }
 
 /* The last line that it said, which is the reason. */
@@ -160,37 +217,38 @@ static int explain_ssh(const struct endpoint *ep, int said, int code, struct err
 		hint = " (connect once with ssh itself, and check the host's key)";
 	return err_set(e, ERR_UNREACHABLE, "cannot reach the engine at %s (from %s): ssh: %s%s",
 		ep->url, ep->source,
-		*reason            ? reason
-			: code < 0 ? "no answer in time"
-				   : "it exited without an error message",
+		*reason                     ? reason
+			: code == NO_ANSWER ? "no answer in time"
+			: code == KILLED    ? "berth-ssh was killed"
+					    : "it exited without an error message",
 		hint);
 }
 
-static int run_ssh(
-	const struct endpoint *ep, const char *const *argv, const struct patience *w, struct err *e)
+static int run_ssh(const struct endpoint *ep, const char *control, const char *const *argv,
+	const struct reaching *r, struct err *e)
 {
-	AUTO_CLOSE int said = memfd_create("ssh", MFD_CLOEXEC);
-	pid_t pid;
-	int rc;
+	AUTO_CLOSE int said = memfd_create("ssh", MFD_CLOEXEC), from = -1;
+	int code;
 
 	if (said < 0)
 		return err_sys(e, errno, "cannot keep the output of ssh");
-	rc = spawn_ssh(argv, said, w->ask, &pid);
-	if (rc)
-		return err_set(e, ERR_UNREACHABLE,
-			"cannot reach the engine at %s (from %s): ssh cannot be started (%s): install "
-			"openssh-client",
-			ep->url, ep->source, strerrordesc_np(rc));
-	rc = await_ssh(pid, w);
-	if (rc && patience_ends(w, 0))
+	if (spawn_ssh(control, argv, said, r->ask, &from, e))
+		return -1;
+	code = await_ssh(from, r);
+	if (code && must_stop(r))
 		return err_set(e, ERR_CANCELLED, "cancelled");
-	return rc ? explain_ssh(ep, said, rc, e) : 0;
+	if (code == NOT_STARTED)
+		return err_set(e, ERR_UNREACHABLE,
+			"cannot reach the engine at %s (from %s): ssh cannot be started: install "
+			"openssh-client",
+			ep->url, ep->source);
+	return code ? explain_ssh(ep, said, code, e) : 0;
 }
 
 /* One that may have forwardings of its own from the configuration must not make them again: they are cleared, and
  * ours is asked for when it stands. */
 static int start_master(
-	const struct endpoint *ep, const char *control, const struct patience *w, struct err *e)
+	const struct endpoint *ep, const char *control, const struct reaching *r, struct err *e)
 {
 	char port[8];
 	const char *argv[48] = {"ssh", "-f", "-N", "-T", "-M", "-a", "-x", "-S", control, "-o",
@@ -200,7 +258,7 @@ static int start_master(
 		"ServerAliveCountMax=3"};
 	size_t n = 25;
 
-	if (!w->ask) {
+	if (!r->ask) {
 		argv[n++] = "-o";
 		argv[n++] = "BatchMode=yes";
 	}
@@ -215,18 +273,19 @@ static int start_master(
 	}
 	argv[n++] = "--";
 	argv[n++] = ep->host;
-	return run_ssh(ep, argv, w, e);
+	return run_ssh(ep, control, argv, r, e);
 }
 
 /* Without a configuration: what that forwards would be asked for as well. */
 static int ask_to_forward(
-	const struct endpoint *ep, const char *control, int stop_fd, struct err *e)
+	const struct endpoint *ep, const char *control, const struct reaching *r, struct err *e)
 {
+	const struct reaching step = begin_step(r);
 	AUTO_FREE char *way = xasprintf("%s:%s", ep->path, ep->far_path);
 	const char *const argv[] = {"ssh", "-F", "none", "-S", control, "-O", "forward", "-o",
 		"StreamLocalBindUnlink=yes", "-L", way, "--", ep->host, NULL};
 
-	return run_ssh(ep, argv, &(struct patience){false, stop_fd}, e);
+	return run_ssh(ep, "", argv, &step, e);
 }
 
 /* Asked of ssh itself: to try the socket would be a connection to the far one, for each command. */
@@ -235,57 +294,101 @@ static bool is_forwarded(const struct endpoint *ep, const char *control)
 	return choose_listens(control) && !access(ep->path, F_OK);
 }
 
-/* Whoever has it may be waiting for a host that does not answer. */
-static int take_ssh_lock(const char *path, const struct patience *w, struct err *e)
+/* Whoever has it may be waiting for a host that does not answer, or for a person. */
+static int take_ssh_lock(const struct endpoint *ep, const struct reaching *r, struct err *e)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_FREE char *path = name_of_host(ep, ".lock");
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), why = 0;
 
-	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		int why = errno;
-
-		if ((why == EWOULDBLOCK || why == EINTR) && !patience_ends(w, LOCK_LOOK_MS))
-			continue;
-		close(fd);
-		return why == EWOULDBLOCK || why == EINTR ? err_set(e, ERR_CANCELLED, "cancelled")
-							  : err_sys(e, why, "cannot lock %s", path);
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && !why) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			why = errno;
+		else if (must_stop(r))
+			why = ECANCELED;
+		else if (!r->ask && clock_mono_ns() > r->until_ns)
+			why = ETIMEDOUT;
+		else
+			poll(NULL, 0, LOCK_LOOK_MS);
 	}
-	return fd >= 0 ? fd : err_sys(e, errno, "cannot lock %s", path);
+	if (fd >= 0 && !why)
+		return fd;
+	if (fd < 0)
+		return err_sys(e, errno, "cannot lock %s", path);
+	close(fd);
+	if (why == ECANCELED)
+		return err_set(e, ERR_CANCELLED, "cancelled");
+	if (why == ETIMEDOUT)
+		return err_set(e, ERR_UNREACHABLE,
+			"cannot reach the engine at %s (from %s): another berth is still connecting to "
+			"that host",
+			ep->url, ep->source);
+	return err_sys(e, why, "cannot lock %s", path);
 }
 
-int ssh_forward(const struct endpoint *ep, bool ask, int stop_fd, struct err *e)
+/* With the lock: what was forwarded by a master that is gone, or is about to go. */
+static void unlink_near_paths(const struct endpoint *ep)
 {
-	const struct patience w = {ask, stop_fd};
-	AUTO_FREE char *control = xasprintf("%s.ctl", ep->path),
-		       *lock = xasprintf("%s.lock", ep->path);
+	AUTO_FREE char *start = name_of_host(ep, "-"), *dir = xstrdup(ep->path);
+	const char *name = strrchr(start, '/') + 1;
+	struct dirent *d;
+	DIR *list;
+
+	*strrchr(dir, '/') = '\0';
+	list = opendir(dir);
+	while (list && (d = readdir(list)))
+		if (!strncmp(d->d_name, name, strlen(name)))
+			unlinkat(dirfd(list), d->d_name, 0);
+	if (list)
+		closedir(list);
+}
+
+/* With the lock. */
+static int end_master(
+	const struct endpoint *ep, const char *control, const struct reaching *r, struct err *e)
+{
+	const struct reaching step = begin_step(r);
+	const char *const argv[] = {
+		"ssh", "-F", "none", "-S", control, "-O", "exit", "--", ep->host, NULL};
+
+	if (choose_listens(control) && run_ssh(ep, "", argv, &step, e) < 0)
+		return -1;
+	unlink_near_paths(ep);
+	unlink(control);
+	return 0;
+}
+
+int ssh_forward(const struct endpoint *ep, const struct endpoint_reach *how, struct err *e)
+{
+	const struct reaching r = begin_reaching(how);
+	AUTO_FREE char *control = name_of_host(ep, ".ctl");
 	AUTO_CLOSE int fd = -1;
 
 	if (is_forwarded(ep, control))
 		return 0;
-	fd = take_ssh_lock(lock, &w, e);
+	fd = take_ssh_lock(ep, &r, e);
 	if (fd < 0)
 		return -1;
 	if (is_forwarded(ep, control))
 		return 0;
 	unlink(ep->path);
-	/* One that goes on without what was forwarded is of no use, and in the way. */
-	if (choose_listens(control) && ask_to_forward(ep, control, stop_fd, NULL) == 0)
+	if (choose_listens(control) && ask_to_forward(ep, control, &r, NULL) == 0)
 		return 0;
-	unlink(control);
-	return start_master(ep, control, &w, e) < 0 ? -1 : ask_to_forward(ep, control, stop_fd, e);
+	if (must_stop(&r))
+		return err_set(e, ERR_CANCELLED, "cancelled");
+	/* One that does not forward any more is of no use to anybody. */
+	if (end_master(ep, control, &r, NULL)) {
+		unlink_near_paths(ep);
+		unlink(control);
+	}
+	return start_master(ep, control, &r, e) < 0 ? -1 : ask_to_forward(ep, control, &r, e);
 }
 
 int ssh_forget(const struct endpoint *ep, struct err *e)
 {
-	AUTO_FREE char *control = xasprintf("%s.ctl", ep->path),
-		       *lock = xasprintf("%s.lock", ep->path);
-	const char *const argv[] = {
-		"ssh", "-F", "none", "-S", control, "-O", "exit", "--", ep->host, NULL};
-	const struct patience w = {false, -1};
-	AUTO_CLOSE int fd = take_ssh_lock(lock, &w, e);
+	static const struct endpoint_reach how;
+	const struct reaching r = begin_reaching(&how);
+	AUTO_FREE char *control = name_of_host(ep, ".ctl");
+	AUTO_CLOSE int fd = take_ssh_lock(ep, &r, e);
 
-	if (fd < 0 || (choose_listens(control) && run_ssh(ep, argv, &w, e) < 0))
-		return -1;
-	unlink(ep->path);
-	unlink(control);
-	return 0;
+	return fd < 0 ? -1 : end_master(ep, control, &r, e);
 }

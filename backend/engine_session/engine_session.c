@@ -8,12 +8,14 @@ int engine_session_open(
 {
 	static const struct policy nothing;
 	const struct endpoint_options where = {.host = how->host, .context = how->context};
+	const struct endpoint_reach reach = {
+		!how->unasked && runtime_may_ask(), how->stop, how->ctx};
 
 	*o = (struct engine_session){.borrowed = how->audit != NULL};
 	arena_init(&o->mem, 512);
 	policy_copy(&o->policy, how->policy ? how->policy : &nothing, &o->mem);
 	if (endpoint_choose(&where, &o->endpoint, e) == 0 &&
-		endpoint_reach(&o->endpoint, runtime_may_ask(), -1, e) == 0)
+		endpoint_reach(&o->endpoint, &reach, e) == 0)
 		o->engine = sync_open(&o->endpoint, e);
 	if (o->engine && how->stop)
 		sync_heed(o->engine, how->stop, how->ctx);

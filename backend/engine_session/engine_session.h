@@ -27,8 +27,9 @@ struct engine_session_options {
 	const struct policy *policy; /* NULL: nothing is protected */
 	struct audit
 		*audit; /* the log of who opens it, or NULL: one of its own with the first record */
-	bool (*stop)(void *ctx); /* sync_heed; may be NULL */
+	bool (*stop)(void *ctx); /* while ssh connects, and sync_heed; may be NULL */
 	void *ctx;
+	bool unasked; /* ssh asks nobody, even at a terminal */
 };
 
 /* *o must stay where it is.  -1: it says where no engine is reached, and there is nothing to close. */

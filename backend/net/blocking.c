@@ -116,6 +116,49 @@ int blocking_start(uv_loop_t *loop, struct blocking_task *x, void (*work)(struct
 	return failed;
 }
 
+static void *run_apart(void *arg)
+{
+	struct blocking_task *x = arg;
+	bool begun;
+
+	pthread_mutex_lock(&shared.lock);
+	begun = x->work != NULL;
+	pthread_mutex_unlock(&shared.lock);
+	if (!begun)
+		return NULL;
+	x->work(x);
+	pthread_mutex_lock(&shared.lock);
+	uv_async_send(&x->finished);
+	pthread_mutex_unlock(&shared.lock);
+	return NULL;
+}
+
+int blocking_start_apart(uv_loop_t *loop, struct blocking_task *x,
+	void (*work)(struct blocking_task *x), void (*done)(struct blocking_task *x))
+{
+	pthread_t thread;
+	int failed;
+
+	x->work = NULL;
+	x->done = done;
+	x->next = NULL;
+	pthread_mutex_lock(&shared.lock);
+	failed = spawn_thread(&thread, run_apart, x);
+	if (failed) {
+		pthread_mutex_unlock(&shared.lock);
+		return failed;
+	}
+	failed = -uv_async_init(loop, &x->finished, on_worked);
+	x->finished.data = x;
+	x->work = failed ? NULL : work;
+	pthread_mutex_unlock(&shared.lock);
+	if (failed)
+		pthread_join(thread, NULL);
+	else
+		pthread_detach(thread);
+	return failed;
+}
+
 bool blocking_owns(const uv_handle_t *h)
 {
 	return h->type == UV_ASYNC && h->data == h;

@@ -29,6 +29,11 @@ struct blocking_task {
 int blocking_start(uv_loop_t *loop, struct blocking_task *x, void (*work)(struct blocking_task *x),
 	void (*done)(struct blocking_task *x));
 
+/* Likewise, for work that waits for another machine: on a thread of its own, so that it keeps no other work waiting.  The
+ * caller bounds how many there are. */
+int blocking_start_apart(uv_loop_t *loop, struct blocking_task *x,
+	void (*work)(struct blocking_task *x), void (*done)(struct blocking_task *x));
+
 /* For who closes all handles of a loop: this one closes itself, as soon as its work is done. */
 bool blocking_owns(const uv_handle_t *h);
 

@@ -157,6 +157,9 @@ static void set_common(CURL *easy, char *errbuf)
 {
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, errbuf);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	/* Names are looked up on a thread of curl's own: without this a transfer that is given up waits for it, and with it
+	 * all others on this loop. */
+	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROXY, "");
 	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");

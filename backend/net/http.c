@@ -202,6 +202,14 @@ static void set_body(struct http_call *c)
 	curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, 1L);
 }
 
+/* Idle connections count: one of them goes where another is needed. */
+static void bound_connections(struct http *h)
+{
+	if (h->server.channels)
+		curl_multi_setopt(h->driver.multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+			(long)(h->server.channels + h->lanes[HTTP_LANE_STREAM].running));
+}
+
 static void start_http_call(struct http_call *c)
 {
 	struct http *h = c->h;
@@ -210,6 +218,7 @@ static void start_http_call(struct http_call *c)
 	trace_request(c->rq.method, c->rq.target, c->rq.header, c->rq.body);
 	c->phase = RUNNING;
 	h->lanes[c->rq.lane].running++;
+	bound_connections(h);
 	c->easy = driver_easy(&h->server, c->rq.target, c->errbuf);
 	c->headers = curl_slist_append(NULL, "Expect:");
 	set_body(c);
@@ -227,11 +236,20 @@ static void start_http_call(struct http_call *c)
 	CHECK(rc == CURLM_OK);
 }
 
+static bool has_room(const struct http *h, int lane)
+{
+	unsigned all = h->lanes[HTTP_LANE_SHORT].running + h->lanes[HTTP_LANE_SLOW].running;
+
+	if (lane != HTTP_LANE_STREAM && h->server.channels && all >= h->server.channels)
+		return false;
+	return h->lanes[lane].running < h->lanes[lane].max;
+}
+
 /* Fill the lanes from their queues. */
 static void fill_lanes(struct http *h)
 {
 	for (int i = 0; i < LANES; i++) {
-		while (h->lanes[i].head && h->lanes[i].running < h->lanes[i].max) {
+		while (h->lanes[i].head && has_room(h, i)) {
 			struct http_call *c = h->lanes[i].head;
 
 			h->lanes[i].head = c->next_queued;
@@ -267,6 +285,7 @@ static void end_call(struct http_call *c)
 		c->easy = NULL;
 		c->headers = NULL;
 		h->lanes[c->rq.lane].running--;
+		bound_connections(h);
 	}
 	c->phase = ENDED;
 	make_ready(c);
@@ -432,6 +451,9 @@ struct http *http_open(uv_loop_t *loop, const struct http_server *server, struct
 		h->lanes[i].tail = &h->lanes[i].head;
 		h->lanes[i].max = max[i];
 	}
+	/* What takes long leaves two to the others. */
+	if (server->channels)
+		h->lanes[HTTP_LANE_SLOW].max = server->channels > 2 ? server->channels - 2 : 1;
 	return h;
 }
 

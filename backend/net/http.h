@@ -5,8 +5,8 @@
  * buffered in curl's callbacks and handed over afterwards, so a callback may start, cancel, pause
  * or resume any request.  `done` runs exactly once, last, and the http_call is gone after it.
  *
- * Limits: HTTP_SHORT_MAX and HTTP_SLOW_MAX requests at once in their lanes, the others wait their
- * turn; a short body is bounded by reply_max; a stream holds at most about HTTP_STREAM_BUFFER bytes
+ * Limits: HTTP_SHORT_MAX and HTTP_SLOW_MAX requests at once in their lanes, fewer where the server has channels, the
+ * others wait their turn; a short body is bounded by reply_max; a stream holds at most about HTTP_STREAM_BUFFER bytes
  * that its reader has not taken, then the server feels it.
  *
  * Thread: the loop's.
@@ -38,6 +38,8 @@ struct http_server {
 	uint16_t port;
 	bool tls, tls_verify;
 	const char *ca, *cert, *key; /* files, NULL when absent */
+	unsigned
+		channels; /* at most so many requests and connections at once, each open stream one more; 0: as the lanes */
 };
 
 /* Why no reply came; the sentence about it is made by who knows where the server's name is from. */

@@ -29,6 +29,10 @@ const char *host_rule_fault(
 
 /* The names of docker's contexts, in no order; texts are valid during the call.  false from `each` ends it. */
 void docker_contexts(bool (*each)(void *ctx, const char *name), void *ctx);
+/* Which engine that is, as the console shows it: *ret_url, and in *ret_name what it is called where nothing else names it. Both
+ * are the caller's.  *ret_nowhere: nobody named one, and none is here. */
+int host_describe(const char *endpoint, const char *context, char **ret_url, char **ret_name,
+	bool *ret_nowhere, struct err *e);
 /* Close the connection to an engine (`endpoint`, or else of the context), and remove what is kept for it.  Blocks. */
 int host_forget(const char *endpoint, const char *context, struct err *e);
 

@@ -43,10 +43,34 @@ check 'a key that is not known' says 3 '*Permission denied*ssh-add*' \
 	env PATH="$PATH" "$BERTH" -H "ssh://nobody@127.0.0.1:$port$socket" ps
 check 'no sshd' says 3 '*ssh: connect to host*refused*' "$BERTH" -H "ssh://$me@127.0.0.1:1" ps
 check 'an option for a host' says 2 '*is expected*' "$BERTH" -H "ssh://-oProxyCommand=touch${IFS}x" ps
+check 'a variable in a path' says 2 '*is expected*' env SECRET=hush "$BERTH" -H "$at/run/\${SECRET}" ps
+check 'which the host never saw' bash -c '! grep -q hush keys/log'
 check 'and a password' says 2 '*passwords are not taken*' "$BERTH" -H "ssh://me:secret@127.0.0.1" ps
 check 'without ssh' says 3 '*install openssh-client*' env PATH=/nonexistent "$BERTH" -H "$at/other.sock" ps
 
 BERTH_TEST_ENGINE=$far check 'every verb of the API' "$BUILD/engine_verbs"
+
+# What ssh starts outlives it, if nobody sees to that: here a proxy that ignores the end of its connection, and one that hangs.
+cat >>keys/config <<END
+Host via
+  HostKeyAlias [127.0.0.1]:$port
+  ProxyCommand sh -c 'trap "" HUP TERM; socat STDIO TCP:127.0.0.1:$port; exec sleep 70$$1'
+Host stuck
+  ProxyCommand sh -c 'trap "" HUP TERM; exec sleep 70$$2'
+END
+proxied() { pgrep -f "^(sh -c trap.*|sleep )70$$$1" >/dev/null; }
+gone() { ! proxied "$1"; }
+check 'through a proxy' says 0 "$name" "$BERTH" -H "ssh://$me@via$socket" ps -f name="$name" --format '{{.Name}}'
+check 'which runs' proxied 1
+for control in r/berth/ssh/*.ctl; do
+	grep -qz via "/proc/$(ssh -S "$control" -O check x 2>&1 | tr -dc 0-9)/cmdline" && ssh -S "$control" -O exit x 2>/dev/null
+done
+check 'until the connection ends' wait_for 20 gone 1
+"$BERTH" -H ssh://stuck ps >/dev/null 2>&1 &
+stuck=$!
+check 'a proxy that hangs' wait_for 60 proxied 2
+kill -9 "$stuck"
+check 'goes with a berth that is killed' wait_for 20 gone 2
 
 # The console, which asks nobody.
 cat >script <<END

@@ -106,7 +106,7 @@ static int setup(void **state)
 
 	(void)state;
 	if (endpoint_choose(&(struct endpoint_options){.host = url}, &ep, &e) ||
-		endpoint_reach(&ep, false, -1, &e))
+		endpoint_reach(&ep, &(struct endpoint_reach){0}, &e))
 		fail_msg("%s", e.msg);
 	uv_loop_init(&loop);
 	uv_timer_init(&loop, &watchdog);

@@ -82,6 +82,49 @@ static void test_again(void **state)
 	assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+static int gate[2];
+
+/* As an ssh that connects to a host that does not answer. */
+static void wait_at_gate(struct blocking_task *x)
+{
+	char byte;
+
+	(void)x;
+	if (read(gate[0], &byte, 1) != 1)
+		abort();
+}
+
+static void open_gate(struct blocking_task *x)
+{
+	for (int i = 0; i < BLOCKING_THREADS + 2; i++)
+		assert_int_equal(write(gate[1], "x", 1), 1);
+	free_blocking(x);
+}
+
+/* However many wait for other machines, other work is done. */
+static void test_apart(void **state)
+{
+	uv_loop_t loop;
+
+	(void)state;
+	ended = 0;
+	assert_int_equal(pipe(gate), 0);
+	assert_int_equal(uv_loop_init(&loop), 0);
+	for (int i = 0; i < BLOCKING_THREADS + 2; i++)
+		assert_int_equal(
+			blocking_start_apart(&loop, xcalloc(1, sizeof(struct blocking_task)),
+				wait_at_gate, free_blocking),
+			0);
+	assert_int_equal(blocking_start(&loop, xcalloc(1, sizeof(struct blocking_task)), work_hard,
+				 open_gate),
+		0);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	assert_int_equal(ended, BLOCKING_THREADS + 3);
+	assert_int_equal(uv_loop_close(&loop), 0);
+	close(gate[0]);
+	close(gate[1]);
+}
+
 static void start_nothing(struct blocking_task *x)
 {
 	(void)x;
@@ -103,7 +146,8 @@ static void test_no_thread(void **state)
 		if (uv_loop_init(&loop) || (!geteuid() && (setgid(61234) || setuid(61234))) ||
 			setrlimit(RLIMIT_NPROC, &none))
 			_exit(2);
-		if (blocking_start(&loop, &x, start_nothing, start_nothing) != EAGAIN)
+		if (blocking_start(&loop, &x, start_nothing, start_nothing) != EAGAIN ||
+			blocking_start_apart(&loop, &x, start_nothing, start_nothing) != EAGAIN)
 			_exit(4);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		_exit(uv_loop_close(&loop) ? 5 : 0);
@@ -119,6 +163,7 @@ int main(void)
 		cmocka_unit_test(test_no_thread), /* before there are threads that could do it */
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -460,13 +461,67 @@ static void test_hijack(void **state)
 	assert_int_equal(got.err.kind, ERR_CANCELLED);
 }
 
+static atomic_bool resolver_waits, resolver_may_go;
+static pthread_mutex_t resolver_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t resolver_changed = PTHREAD_COND_INITIALIZER;
+
+/* In place of libc's, for libcurl: a resolver whose server does not answer. */
+int getaddrinfo(const char *restrict node, const char *restrict service,
+	const struct addrinfo *restrict hints, struct addrinfo **restrict ret)
+{
+	(void)node;
+	(void)service;
+	(void)hints;
+	(void)ret;
+	pthread_mutex_lock(&resolver_lock);
+	resolver_waits = true;
+	while (!resolver_may_go)
+		pthread_cond_wait(&resolver_changed, &resolver_lock);
+	resolver_waits = false;
+	pthread_cond_broadcast(&resolver_changed);
+	pthread_mutex_unlock(&resolver_lock);
+	return EAI_AGAIN;
+}
+
+/* What waits for a name is given up without waiting for it: the loop serves other hosts, too. */
+static void test_lookup_that_hangs(void **state)
+{
+	const struct http_server where = {.host = "far.example", .port = 2375};
+	const struct http_request rq = {.method = "GET", .target = "/x", .done = on_http_done};
+	struct http *far = http_open(&loop, &where, NULL);
+	struct http_call *c;
+
+	(void)state;
+	assert_non_null(far);
+	c = http_send(far, &rq);
+	for (int turns = 0; !resolver_waits; turns++) {
+		assert_true(turns < 20000);
+		uv_run(&loop, UV_RUN_ONCE);
+	}
+	http_cancel(c);
+	run_http_until(&got.done, 1);
+	assert_int_equal(got.err.kind, ERR_CANCELLED);
+	assert_true(resolver_waits);
+	got.closed = 0;
+	http_close(far, on_http_closed, NULL);
+	run_http_until(&got.closed, 1);
+	assert_true(resolver_waits);
+	got.closed = 0;
+	pthread_mutex_lock(&resolver_lock);
+	resolver_may_go = true;
+	pthread_cond_broadcast(&resolver_changed);
+	while (resolver_waits)
+		pthread_cond_wait(&resolver_changed, &resolver_lock);
+	pthread_mutex_unlock(&resolver_lock);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {CASE(test_replies), CASE(test_early_answer),
 		CASE(test_reply_bounds), CASE(test_stream), CASE(test_http_cancel),
-		CASE(test_hijack)};
+		CASE(test_hijack), CASE(test_lookup_that_hangs)};
 
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
