@@ -174,6 +174,8 @@ struct container_counts snapshot_counts(const struct snapshot *s)
 	for (size_t i = 0; i < s->ncontainers; i++) {
 		const struct container *c = &s->containers[i];
 
+		if (s->nhosts > 1 && c->lost)
+			continue;
 		n.state[c->state]++;
 		n.unhealthy += c->state == CONTAINER_RUNNING && c->health == HEALTH_UNHEALTHY;
 	}

@@ -404,7 +404,7 @@ struct snapshot *snapshot_ref(const struct snapshot *s);
 void snapshot_unref(const struct snapshot *s); /* NULL is fine */
 
 /* The row with this identity, or NULL.  `id` may not be abbreviated. */
-/* Its containers, each in one state; unhealthy ones are running ones, too. */
+/* Its containers, each in one state; unhealthy ones are running, too.  Of several engines without those of lost ones. */
 struct container_counts {
 	int state[CONTAINER_UNKNOWN + 1], unhealthy;
 };

@@ -400,7 +400,7 @@ static void test_engine_lost(void **state)
 	lively = cell_of(t, "\u25cf alpha");
 	engine_start(NULL);
 	term_expect(t, "engine lost");
-	term_expect(t, "trying again");
+	term_expect(t, "retry in");
 	term_expect(t, "AGE");
 	assert_true(term_wait(t, is_dimmed, &lively, WAIT_MS));
 	expect_cursor(t, "beta");

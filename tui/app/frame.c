@@ -96,7 +96,7 @@ static void draw_lost(struct line *l, const struct app *a, const struct engine_s
 			put_on_line(l, 2, STYLE(BUSY), "connecting");
 		return;
 	}
-	if (!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago, trying again in %s", since, wait))
+	if (!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago, retry in %s", since, wait))
 		put_on_line(l, 2, STYLE(BAD), "engine lost %s ago", since);
 }
 
@@ -369,15 +369,30 @@ static void draw_sentence(struct canvas *c, int y, struct style st, const char *
 		canvas_glyph(c, c->columns - 2, y, st, GLYPH_ELLIPSIS);
 }
 
+/* " (retry in 12 s)" */
+static const char *retry_text(const struct engine_state *eng, char buf[48])
+{
+	int64_t left = eng->retry_at_ns - clock_mono_ns();
+
+	buf[0] = '\0';
+	if (eng->retry_at_ns)
+		snprintf(buf, 48, " (retry in %lld s)",
+			(long long)((left < 0 ? 0 : left) / 1000000000));
+	return buf;
+}
+
 /* What is wrong with the engine, or with the first of several that has something; or NULL. */
 static const char *problem_of(const struct snapshot *s, char *buf, size_t cap)
 {
+	char wait[48];
+
 	if (s->nhosts < 2)
 		return s->engine.problem;
 	for (size_t i = 0; i < s->nhosts; i++) {
 		if (!s->hosts[i].engine.problem)
 			continue;
-		snprintf(buf, cap, "%s: %s", s->hosts[i].name, s->hosts[i].engine.problem);
+		snprintf(buf, cap, "%s%s: %s", s->hosts[i].name,
+			retry_text(&s->hosts[i].engine, wait), s->hosts[i].engine.problem);
 		return buf;
 	}
 	return NULL;

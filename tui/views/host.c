@@ -56,7 +56,7 @@ static void host_fact(struct pen *p, const char *key, const char *value)
 static void count_text(char *buf, size_t cap, const struct snapshot *s)
 {
 	struct container_counts n = snapshot_counts(s);
-	size_t used = 0;
+	size_t used = 0, missing = 0;
 
 	buf[0] = '\0';
 	for (int i = 0; i <= CONTAINER_UNKNOWN; i++)
@@ -67,7 +67,11 @@ static void count_text(char *buf, size_t cap, const struct snapshot *s)
 	if (n.unhealthy && used < cap)
 		used += (size_t)snprintf(buf + used, cap - used, "; %d unhealthy", n.unhealthy);
 	if (!used)
-		snprintf(buf, cap, "%s", s->listed ? "none" : "not known yet");
+		used = (size_t)snprintf(buf, cap, "%s", s->listed ? "none" : "not known yet");
+	for (size_t i = 0; i < s->nhosts; i++)
+		missing += s->hosts[i].engine.phase != ENGINE_UP;
+	if (missing && used < cap)
+		snprintf(buf + used, cap - used, "; %zu of %zu hosts missing", missing, s->nhosts);
 }
 
 static void engine_facts(struct pen *p, const struct snapshot *s, int64_t now_ns)
@@ -128,7 +132,14 @@ static void hosts_facts(struct pen *p, const struct snapshot *s, int64_t now_ns)
 
 		str_addf(&text, "%s for %s", phases[phase].word,
 			format_span(age, (now_ns - h->engine.since_ns) / 1000000000));
-		if (h->listed)
+		if (h->engine.retry_at_ns)
+			str_addf(&text, " \u00b7 retry in %lld s",
+				(long long)(h->engine.retry_at_ns > now_ns
+						? (h->engine.retry_at_ns - now_ns) / 1000000000
+						: 0));
+		if (h->listed && phase == ENGINE_LOST)
+			str_addf(&text, " \u00b7 %u containers before", h->containers);
+		else if (h->listed)
 			str_addf(&text, " \u00b7 %u of %u running \u00b7 cpu %s %% \u00b7 mem %s",
 				h->running, h->containers, format_percent(cpu, h->cpu_percent),
 				format_bytes(memory, h->memory_bytes));

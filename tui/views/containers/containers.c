@@ -122,6 +122,7 @@ static void add_group(struct containers *s, const struct snapshot *snap, struct 
 		if (head->agent && head->agent->container == s->items[i].c)
 			s->items[i].agent = head->agent;
 	}
+	head->lost = any_lost && snap->nhosts > 1;
 	table_add(&s->table,
 		(struct table_row){.engine = is_home ? "" : first->engine,
 			.id = arena_printf(&s->names, "%d/%s", (int)head->kind, head->group),

@@ -21,7 +21,7 @@ struct item {
 				      is; NULL: none that berth knows */
 	/* Heads: all of theirs together. */
 	size_t n, running;
-	bool net;
+	bool net, lost; /* lost: their engine, of several, is: what they use now is unknown */
 	double cpu_percent, net_rx, net_tx, block_read, block_write;
 	uint64_t memory_bytes, pids;
 };

@@ -36,6 +36,8 @@ static void container_name_text(const struct table_row *r, char *buf, size_t cap
 
 		snprintf(buf, cap, "%s  %s%s%s", i->group, role ? i->agent->role : "",
 			role ? "  " : "", doing);
+	} else if (i->lost) {
+		snprintf(buf, cap, "%s  %s · lost", i->group, what[i->kind]);
 	} else if (i->running == i->n) {
 		snprintf(buf, cap, "%s  %s · %zu up", i->group, what[i->kind], i->n);
 	} else {
@@ -114,6 +116,18 @@ static bool said_below(const struct table_row *r)
 
 /* Numbers: dim when zero, old when old, a dash when there is none. */
 
+/* Of what a head has below, on an engine that answers. */
+static bool head_has_numbers(const struct item *i)
+{
+	return i->running && !i->lost;
+}
+
+static void dash_text(const struct item *i, char *buf, size_t cap, int w)
+{
+	if (i->lost)
+		snprintf(buf, cap, "%*s–", w - 1, "");
+}
+
 static struct style number_style(const struct item *i, bool zero)
 {
 	if (i->c && container_stats_old(i->c, i->moment))
@@ -135,7 +149,7 @@ static void draw_dash(const struct item *i, struct canvas *c, int x, int y, int 
 static double cpu_percent_of(const struct item *i)
 {
 	if (!i->c)
-		return i->running ? i->cpu_percent : -1;
+		return head_has_numbers(i) ? i->cpu_percent : -1;
 	return container_has_stats(i->c) && i->c->stats.rates ? i->c->stats.cpu_percent : -1;
 }
 
@@ -145,8 +159,12 @@ static void cpu_text(const struct table_row *r, char *buf, size_t cap, struct st
 	double cpu = cpu_percent_of(item_of(r));
 
 	(void)st;
-	if (cpu >= 0 && !said_below(r))
+	if (said_below(r))
+		return;
+	if (cpu >= 0)
 		snprintf(buf, cap, "%*s", NUMBER_W, format_percent(n, cpu));
+	else
+		dash_text(item_of(r), buf, cap, NUMBER_W);
 }
 
 /* One scale for all rows, so that they can be compared: full is the container's limit, or a core. */
@@ -267,7 +285,7 @@ static double as_shown(double v)
 static int64_t memory_of(const struct item *i)
 {
 	if (!i->c)
-		return i->running ? (int64_t)i->memory_bytes : -1;
+		return head_has_numbers(i) ? (int64_t)i->memory_bytes : -1;
 	return container_has_stats(i->c) ? (int64_t)i->c->stats.memory_bytes : -1;
 }
 
@@ -281,7 +299,7 @@ static void memory_text(const struct table_row *r, char *buf, size_t cap, struct
 		return;
 	if (memory >= 0)
 		snprintf(buf, cap, "%s", format_bytes(n, (uint64_t)memory));
-	else if (item_of(r)->c && item_of(r)->c->state == CONTAINER_RUNNING)
+	else if (item_of(r)->lost || (item_of(r)->c && item_of(r)->c->state == CONTAINER_RUNNING))
 		snprintf(buf, cap, "–");
 }
 
@@ -343,7 +361,7 @@ struct rates {
 static struct rates net_of(const struct item *i)
 {
 	if (!i->c)
-		return (struct rates){i->net, i->net_rx, i->net_tx};
+		return (struct rates){i->net && !i->lost, i->net_rx, i->net_tx};
 	return (struct rates){container_has_stats(i->c) && i->c->stats.net && i->c->stats.rates,
 		i->c->stats.net_rx_bytes_per_s, i->c->stats.net_tx_bytes_per_s};
 }
@@ -351,7 +369,7 @@ static struct rates net_of(const struct item *i)
 static struct rates block_of(const struct item *i)
 {
 	if (!i->c)
-		return (struct rates){i->running > 0, i->block_read, i->block_write};
+		return (struct rates){head_has_numbers(i), i->block_read, i->block_write};
 	return (struct rates){container_has_stats(i->c) && i->c->stats.rates,
 		i->c->stats.block_read_bytes_per_s, i->c->stats.block_write_bytes_per_s};
 }
@@ -361,13 +379,17 @@ static char *format_rate(char *buf, double bytes_per_s)
 	return format_bytes(buf, bytes_per_s > 0 ? (uint64_t)bytes_per_s : 0);
 }
 
-static void rates_text(struct rates v, char *buf, size_t cap)
+static void rates_text(const struct table_row *r, struct rates v, char *buf, size_t cap)
 {
 	char a[FORMAT_MAX], b[FORMAT_MAX];
 
+	if (said_below(r))
+		return;
 	if (v.known)
 		snprintf(buf, cap, "%*s %*s", RATE_W, format_rate(a, v.a), RATE_W,
 			format_rate(b, v.b));
+	else
+		dash_text(item_of(r), buf, cap, RATE_W);
 }
 
 static void rates_draw(const struct item *i, struct rates v, struct canvas *c, struct area a)
@@ -392,8 +414,7 @@ static int rates_compare(struct rates a, struct rates b)
 static void net_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
-	if (!said_below(r))
-		rates_text(net_of(item_of(r)), buf, cap);
+	rates_text(r, net_of(item_of(r)), buf, cap);
 }
 
 static void net_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -409,8 +430,7 @@ static int net_compare(const struct table_row *a, const struct table_row *b)
 static void block_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	(void)st;
-	if (!said_below(r))
-		rates_text(block_of(item_of(r)), buf, cap);
+	rates_text(r, block_of(item_of(r)), buf, cap);
 }
 
 static void block_draw(const struct table_row *r, struct canvas *c, struct area a)
@@ -430,7 +450,7 @@ static int block_compare(const struct table_row *a, const struct table_row *b)
 static int64_t pids_of(const struct item *i)
 {
 	if (!i->c)
-		return i->running ? (int64_t)i->pids : -1;
+		return head_has_numbers(i) ? (int64_t)i->pids : -1;
 	return container_has_stats(i->c) ? (int64_t)i->c->stats.pids : -1;
 }
 
@@ -443,6 +463,8 @@ static void pids_text(const struct table_row *r, char *buf, size_t cap, struct s
 		return;
 	if (pids_of(i) >= 0)
 		snprintf(buf, cap, "%*lld", PIDS_W, (long long)pids_of(i));
+	else
+		dash_text(i, buf, cap, PIDS_W);
 	if (i->c && pids_of(i) >= 0 && i->c->stats.pids_limit)
 		snprintf(buf + strlen(buf), cap - strlen(buf), "/%llu",
 			(unsigned long long)i->c->stats.pids_limit);
