@@ -42,7 +42,7 @@ check 'nothing listens there' says 3 "*nothing answers at /nowhere.sock there*" 
 check 'a key that is not known' says 3 '*Permission denied*ssh-add*' \
 	env PATH="$PATH" "$BERTH" -H "ssh://nobody@127.0.0.1:$port$socket" ps
 check 'no sshd' says 3 '*ssh: connect to host*refused*' "$BERTH" -H "ssh://$me@127.0.0.1:1" ps
-check 'an option for a host' says 2 '*is expected*' "$BERTH" -H "ssh://-oProxyCommand=touch${IFS}x" ps
+check 'an option for a host' says 2 '*is expected*' "$BERTH" -H "ssh://-oProxyCommand=touch x" ps
 check 'a variable in a path' says 2 '*is expected*' env SECRET=hush "$BERTH" -H "$at/run/\${SECRET}" ps
 check 'which the host never saw' bash -c '! grep -q hush keys/log'
 check 'and a password' says 2 '*passwords are not taken*' "$BERTH" -H "ssh://me:secret@127.0.0.1" ps

@@ -36,7 +36,7 @@ A scenario is one JSON object; every key may be left out:
            raw {raw}                  these bytes instead of any HTTP
 
 Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far, /_fake/headers their headers, /_fake/contexts what
-was sent to be built; POST /_fake/set merges
+was sent to be built, /_fake/most how many connections there were at once; POST /_fake/set merges
 a JSON object into the scenario (containers included); POST /_fake/events {"count", "delay"} sends a flood of
 events; POST /_fake/drop cuts every open connection.  Shapes of bodies: Engine API reference v1.41 to v1.52
 (docs.docker.com/reference/api/engine) and recorded bodies of Debian's 20.10.24.
@@ -76,6 +76,7 @@ class Engine:
         self.contexts = []        # [the image's name, what is in it] of those that were sent to be built
         self.happened = threading.Condition(self.lock)
         self.connections = set()
+        self.most = 0             # of them at once
         self.execs = {}
         self.set({"containers": 3, **scenario})
 
@@ -212,6 +213,7 @@ class Handler(socketserver.BaseRequestHandler):
         self.file = self.request.makefile("rb")
         with engine.lock:
             engine.connections.add(self.request)
+            engine.most = max(engine.most, len(engine.connections))
         try:
             while self.one(engine):
                 pass
@@ -362,6 +364,8 @@ class Handler(socketserver.BaseRequestHandler):
             engine.set(body)
         elif path == "/_fake/contexts":
             answer = engine.contexts
+        elif path == "/_fake/most":
+            answer = engine.most
         elif path == "/_fake/log":  # it writes, ends, or begins anew: {"name", "lines", "state", "started"}
             with engine.lock:
                 c, log = engine.find(body["name"]), engine.find(body["name"]).get("log", [])

@@ -125,6 +125,26 @@ def berth(*args, fake=None, env=None, timeout=120, cwd=None):
     return Result(done)
 
 
+def script(text, options, env, *steps):
+    """Run the console by it; each step (what a picture shows, what is done then) follows a picture that it dumps."""
+    with tempfile.NamedTemporaryFile("w", suffix=".script") as f:
+        f.write(text)
+        f.flush()
+        with subprocess.Popen([BERTH, *options, "--script", f.name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env={**os.environ, **env}) as p:
+            seen = ""
+            for shown, act in steps:
+                line = ""
+                while shown not in line:
+                    line = p.stdout.readline().decode()
+                    assert line, (seen, p.stderr.read())
+                    seen += line
+                act()
+            out, err = p.communicate(timeout=60)
+            assert not SANITIZER.search(err), err.decode()
+            assert p.returncode == 0, err.decode() + seen + out.decode()
+
+
 def made(name, agent="", role="agent", session="5e55", engine="FAKE:ENGN:0001/19bc47c8"):
     """Labels of a container that berth made here: with the keyed hash (backend/container/own.h), by this HOME's key; an engine is its id and a hash of its
     root directory (`berth ps --json`)."""

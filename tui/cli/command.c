@@ -18,12 +18,13 @@
 #define KEPT_MAX ((size_t)1 << 20) /* of each stream, with --json */
 
 static int cancel_pipe[2], resize_pipe[2];
+static volatile sig_atomic_t ended_by; /* the signal, or 0 */
 
 static void on_end_signal(int sig)
 {
 	int saved = errno;
 
-	(void)sig;
+	ended_by = sig;
 	if (write(cancel_pipe[1], "x", 1) < 0)
 		errno = saved;
 	errno = saved;
@@ -242,6 +243,14 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 		jsonw_text(j, "error", r->err.msg);
 	else
 		jsonw_null(j, "error");
+}
+
+void command_cancelled(struct run_result *r)
+{
+	if (r->err.kind != ERR_CANCELLED || !ended_by)
+		return;
+	r->ended = ENDED_CANCELLED;
+	r->exit_code = 128 + ended_by;
 }
 
 void command_tell(const struct run_result *r)

@@ -43,6 +43,8 @@ void command_json(struct jsonw *j, const struct command_io *io, const struct run
 typedef int command_engine_fn(const struct run_request *r, struct run_result *ret, struct err *e);
 int command_exec(const struct cli *c, command_engine_fn *engine);
 
+/* What a signal ended before the command ran (while ssh connects, say): 128 and the signal. */
+void command_cancelled(struct run_result *r);
 /* On stderr, what the exit code alone does not say. */
 void command_tell(const struct run_result *r);
 

@@ -97,6 +97,7 @@ int command_exec(const struct cli *c, command_engine_fn *engine)
 		r.exit_code = 125;
 	}
 	command_close(&io);
+	command_cancelled(&r);
 	if (!cli_flag(c, "json"))
 		command_tell(&r);
 	else if (print_exec_json(&r, &io))

@@ -175,6 +175,9 @@ const struct snapshot *cli_wait_early(
 
 		if (drain_events(b, early, e) < 0)
 			return NULL;
+		/* It may have been caught before: then it ends nothing else. */
+		if (interrupted)
+			return err_null(err_set(e, ERR_CANCELLED, "cancelled"));
 		s = backend_snapshot(b);
 		if (hosts_settled(s) && !listed)
 			listed = now;

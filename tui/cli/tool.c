@@ -220,6 +220,7 @@ int cli_tool_run(const struct cli *c, const struct settings *s, struct err *e)
 		team_release(&team);
 	}
 	command_close(&io);
+	command_cancelled(&r);
 	if (!cli_flag(c, "json"))
 		command_tell(&r);
 	else if (print_tool_json(&io, c->argv[0], &ran, &r))
