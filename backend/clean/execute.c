@@ -30,6 +30,7 @@
 #include "terminals/terminals.h"
 
 #define WIDTH 8
+#define WIDTH_SSH 4 /* each has a connection, and the engine one more */
 #define ASK_MS 120000
 #define LIMIT_MS 300000    /* for a plan, and */
 #define LIMIT_ITEM_MS 5000 /* more for each of its items */
@@ -45,11 +46,10 @@ struct running {
 	struct recorder by; /* shared: its log is open, and takes records from any thread */
 	struct job *job;
 	enum stage stage;
-	int excluded; /* no agent is brought up while this is held; -1: not held */
+	bool alone; /* entered: no agent is brought up meanwhile */
 	int64_t until_ns;
 
-	pthread_mutex_t lock;  /* the rest */
-	pthread_mutex_t files; /* one forgets at a time */
+	pthread_mutex_t lock; /* the rest */
 	size_t next;
 	struct clean_outcome *outcome;
 	struct clean_sum sum;
@@ -63,6 +63,39 @@ struct worker {
 	size_t at;
 	int64_t restoring_until_ns; /* 0: it starts nothing again now */
 };
+
+/* sessions_exclude keeps other clean-ups out as well, also one of this process: all hosts share what one of them holds. */
+static struct {
+	pthread_mutex_t lock;
+	size_t n; /* that are in it */
+	int fd;
+} alone = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static pthread_mutex_t forgetting = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
+
+/* No agent is brought up until all have left.  False: one is at this moment, or another berth cleans up. */
+static bool enter_alone(void)
+{
+	bool entered;
+
+	pthread_mutex_lock(&alone.lock);
+	if (!alone.n)
+		alone.fd = sessions_exclude();
+	entered = alone.fd >= 0;
+	alone.n += entered;
+	pthread_mutex_unlock(&alone.lock);
+	return entered;
+}
+
+static void leave_alone(void)
+{
+	pthread_mutex_lock(&alone.lock);
+	if (!--alone.n) {
+		close(alone.fd);
+		alone.fd = -1;
+	}
+	pthread_mutex_unlock(&alone.lock);
+}
 
 static const char *const states[] = {"waiting", "checking", "stopping", "stopped", "removing",
 	"removed", "gone", "skipped", "refused", "kept", "failed"};
@@ -332,13 +365,12 @@ static int do_delete(struct worker *k, const struct clean_item *it, struct err *
 static void forget_files(struct running *r, const char *name, const char *id)
 {
 	struct session record;
-	bool mine;
-	int alone;
+	bool entered = enter_alone(), mine;
 
-	pthread_mutex_lock(&r->files);
-	alone = r->excluded >= 0 ? r->excluded : sessions_exclude();
-	mine = session_load(name, &record, NULL) || !id || !strcmp(record.id, id);
-	if (alone >= 0 && mine) {
+	pthread_mutex_lock(&forgetting);
+	mine = session_load(name, &record, NULL) || !id ||
+		(!strcmp(record.id, id) && !strcmp(record.engine, r->h->at.info.id));
+	if (entered && mine) {
 		lane_forget(name);
 		egress_forget(name);
 		terminals_forget(name);
@@ -346,9 +378,9 @@ static void forget_files(struct running *r, const char *name, const char *id)
 		session_forget(name);
 		agents_unbind(name, r->h->at.info.id, NULL);
 	}
-	if (alone >= 0 && alone != r->excluded)
-		close(alone);
-	pthread_mutex_unlock(&r->files);
+	pthread_mutex_unlock(&forgetting);
+	if (entered)
+		leave_alone();
 }
 
 /* How a removal ended, in the item's words. */
@@ -451,7 +483,7 @@ static void remove_other(struct worker *k, size_t i)
 	struct err e = ERR_INIT;
 
 	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
-	if (!it->foreign && it->type != CLEAN_IMAGE && r->excluded < 0) {
+	if (!it->foreign && it->type != CLEAN_IMAGE && !r->alone) {
 		set_outcome(r, i, CLEAN_SKIPPED,
 			"An agent is being brought up, or another clean-up is running: "
 			"left alone.");
@@ -477,7 +509,7 @@ static void remove_files(struct worker *k, size_t i)
 	struct err e = ERR_INIT;
 
 	set_outcome(r, i, CLEAN_CHECKING, "%s", "");
-	if (r->excluded < 0)
+	if (!r->alone)
 		set_outcome(r, i, CLEAN_SKIPPED,
 			"An agent is being brought up, or another clean-up is running: "
 			"left alone.");
@@ -566,10 +598,13 @@ static size_t count_turns(const struct running *r)
 
 static void run_stage(struct running *r, enum stage stage)
 {
-	size_t width = r->how->width > 0 ? (size_t)r->how->width : WIDTH, n, started = 0;
+	size_t width = r->h->at.endpoint.transport == TRANSPORT_SSH ? WIDTH_SSH : WIDTH, n,
+	       started = 0;
 	struct worker worker[CLEAN_WIDTH_MAX];
 	pthread_t thread[CLEAN_WIDTH_MAX];
 
+	if (r->how->width > 0)
+		width = (size_t)r->how->width;
 	r->stage = stage;
 	r->next = 0;
 	n = count_turns(r);
@@ -616,11 +651,12 @@ static void run_stages(struct running *r)
 	run_stage(r, STAGE_FIRST);
 	undo_time(r);
 	run_stage(r, STAGE_STOPPED);
-	r->excluded = sessions_exclude();
+	r->alone = enter_alone();
 	for (enum stage s = STAGE_NETWORK; s <= STAGE_FILES; s++)
 		run_stage(r, s);
-	cleanup_close(&r->excluded);
-	r->excluded = -1;
+	if (r->alone)
+		leave_alone();
+	r->alone = false;
 	for (size_t i = 0; i < r->p->n; i++) {
 		if (!r->p->item[i].marked || clean_ended(r->outcome[i].state))
 			continue;
@@ -637,7 +673,8 @@ static void begin_clean_job(struct running *r, struct board *board)
 	struct clean_totals t = clean_totals(r->p);
 	char name[JOB_TEXT_MAX], user[USER_NAME_MAX];
 
-	snprintf(name, sizeof name, "clean up %zu item%s", t.marked, t.marked == 1 ? "" : "s");
+	snprintf(name, sizeof name, "clean up %zu item%s%s%.64s", t.marked,
+		t.marked == 1 ? "" : "s", r->h->name ? " on " : "", r->h->name ? r->h->name : "");
 	r->job = job_new(board, name, r->how->user ? r->how->user : user_name(geteuid(), user),
 		"items", true);
 	job_total(r->job, t.marked, 0);
@@ -701,7 +738,7 @@ static int carry_out_plan(struct running *r, struct err *e)
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
 	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e)
 {
-	struct running r = {.h = h, .p = p, .how = how, .outcome = outcome, .excluded = -1};
+	struct running r = {.h = h, .p = p, .how = how, .outcome = outcome};
 	struct board *own = NULL;
 	struct err why = ERR_INIT;
 	int result;
@@ -714,7 +751,6 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 			"different one: nothing was done.",
 			p->engine_name, p->endpoint, h->at.endpoint.url);
 	pthread_mutex_init(&r.lock, NULL);
-	pthread_mutex_init(&r.files, NULL);
 	if (!how->board)
 		own = board_open(h->at.recorder.program, NULL);
 	begin_clean_job(&r, how->board ? how->board : own);
@@ -732,7 +768,6 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 	}
 	pthread_mutex_unlock(&h->lock);
 	pthread_mutex_destroy(&r.lock);
-	pthread_mutex_destroy(&r.files);
 	*ret = r.sum;
 	return result ? err_copy(e, &why) : 0;
 }

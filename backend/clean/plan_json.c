@@ -10,6 +10,7 @@
 #include "clean/verdict.h"
 
 #define SCHEMA "berth.clean_plan/1"
+#define SCHEMA_OF_SEVERAL "berth.clean_plans/1"
 #define TEXT_MAX 1024 /* bytes of one text */
 
 struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem)
@@ -317,19 +318,12 @@ static int read_items(const cJSON *root, struct clean_plan *p, struct arena *mem
 	return any_twice(p, &at) ? refuse_plan(e, at, "it appears twice") : 0;
 }
 
-struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e)
+static struct clean_plan *read_clean_plan(const cJSON *root, struct arena *mem, struct err *e)
 {
 	static const char *const known[] = {"schema", "plan", "engine", "engine_name", "endpoint",
 		"made_ms", "foreign", "marked", "bytes", "items"};
 	struct clean_plan *p = arena_alloc(mem, sizeof *p);
-	AUTO_JSON cJSON *root = NULL;
-	struct err why = ERR_INIT;
 
-	if (n > CLEAN_JSON_MAX)
-		return err_null(refuse_plan(e, SIZE_MAX, "it is larger than 16 MB"));
-	root = ejson_parse(bytes, n, &why);
-	if (!root)
-		return err_null(err_set(e, ERR_USAGE, "This is not a clean-up plan: %s", why.msg));
 	if (strcmp(ejson_string(root, "schema"), SCHEMA) != 0)
 		return err_null(refuse_plan(e, SIZE_MAX, "its `schema` is not " SCHEMA));
 	if (check_members(root, known, COUNT(known), SIZE_MAX, e))
@@ -345,4 +339,72 @@ struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *m
 	if (!read_truth(root, "foreign", &p->foreign))
 		return err_null(refuse_plan(e, SIZE_MAX, "`foreign` must be true or false"));
 	return read_items(root, p, mem, e) ? NULL : p;
+}
+
+static cJSON *parse_plan_text(const char *bytes, size_t n, struct err *e)
+{
+	struct err why = ERR_INIT;
+	cJSON *root;
+
+	if (n > CLEAN_JSON_MAX)
+		return err_null(refuse_plan(e, SIZE_MAX, "it is larger than 16 MB"));
+	root = ejson_parse(bytes, n, &why);
+	if (!root)
+		err_set(e, ERR_USAGE, "This is not a clean-up plan: %s", why.msg);
+	return root;
+}
+
+struct clean_plan *clean_plan_parse(const char *bytes, size_t n, struct arena *mem, struct err *e)
+{
+	AUTO_JSON cJSON *root = parse_plan_text(bytes, n, e);
+
+	return root ? read_clean_plan(root, mem, e) : NULL;
+}
+
+/* A host without a plan was not reached when it was made. */
+static int read_host_plan(
+	const cJSON *o, struct clean_named_plan *ret, size_t *n, struct arena *mem, struct err *e)
+{
+	static const char *const known[] = {"host", "problem", "plan"};
+	const cJSON *plan = ejson_get(o, "plan");
+	const char *name = read_clipped(mem, o, "host");
+
+	if (!cJSON_IsObject(o) || !name)
+		return refuse_plan(e, SIZE_MAX, "each of its hosts must have a name, `host`");
+	if (check_members(o, known, COUNT(known), SIZE_MAX, e))
+		return -1;
+	for (size_t i = 0; i < *n; i++)
+		if (!strcmp(ret[i].name, name))
+			return refuse_plan(e, SIZE_MAX, "a host appears twice");
+	ret[*n] = (struct clean_named_plan){.name = name};
+	if (plan && !cJSON_IsNull(plan) && !(ret[*n].plan = read_clean_plan(plan, mem, e)))
+		return -1;
+	++*n;
+	return 0;
+}
+
+int clean_plans_parse(const char *bytes, size_t n, struct clean_named_plan *ret, size_t max,
+	size_t *ret_n, struct arena *mem, struct err *e)
+{
+	static const char *const known[] = {"schema", "hosts"};
+	AUTO_JSON cJSON *root = parse_plan_text(bytes, n, e);
+	const cJSON *hosts = ejson_get(root, "hosts"), *o;
+
+	*ret_n = 0;
+	if (!root)
+		return -1;
+	if (strcmp(ejson_string(root, "schema"), SCHEMA_OF_SEVERAL) != 0)
+		return refuse_plan(e, SIZE_MAX,
+			"its `schema` is not " SCHEMA_OF_SEVERAL
+			" (a plan for one engine goes without --all-hosts)");
+	if (check_members(root, known, COUNT(known), SIZE_MAX, e))
+		return -1;
+	if (!cJSON_IsArray(hosts) || ejson_count(hosts) > max)
+		return refuse_plan(e, SIZE_MAX, "`hosts` must be a list of at most 64");
+	cJSON_ArrayForEach(o, hosts)
+	{
+		if (read_host_plan(o, ret, ret_n, mem, e))
+			return -1;
+	}
+	return 0;
 }

@@ -18,11 +18,16 @@ struct clean_host *clean_open(const struct clean_options *o, struct err *e)
 		.policy = o->policy,
 		.audit = o->audit,
 		.stop = o->stop,
-		.ctx = o->stop_ctx};
+		.ctx = o->stop_ctx,
+		.unasked = o->unasked};
 
 	if (engine_session_open(&h->at, &how, e)) {
 		free(h);
 		return NULL;
+	}
+	if (o->name) {
+		h->name = arena_strdup(&h->at.mem, o->name);
+		h->at.recorder.engine = arena_printf(&h->at.mem, "@%s/%s", o->name, h->at.info.id);
 	}
 	pthread_mutex_init(&h->lock, NULL);
 	return h;
@@ -84,7 +89,10 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 	 * them too; sessions after it, for by then what the list has is either recorded or being made. */
 	if (world_sessions(&w, mem, e))
 		return NULL;
-	world_files(&w, mem);
+	/* Only by the engine that is meant here: what another one says of itself must not make files of this machine
+	 * leftovers. */
+	if (!h->name)
+		world_files(&w, mem);
 	making = w.making;
 	if (world_look(en, foreign, sizes, &w, mem, e) || world_sessions(&w, mem, e))
 		return NULL;

@@ -14,6 +14,7 @@
 
 struct clean_host {
 	struct engine_session at;
+	const char *name; /* of several hosts; or NULL */
 
 	pthread_mutex_t lock; /* the workers' engines come and go */
 	struct engine_sync *worker[CLEAN_WIDTH_MAX];

@@ -108,6 +108,9 @@ struct clean_options {
 	struct audit *audit;         /* the process's log when it has one open; NULL */
 	bool (*stop)(void *ctx); /* asked while the engine is opened, ten times a second; NULL */
 	void *stop_ctx;
+	const char *
+		name; /* of several hosts: what the log calls its engine, "@NAME/ID"; NULL: only the id */
+	bool unasked; /* ssh asks nobody */
 };
 
 struct clean_host *clean_open(const struct clean_options *o, struct err *e);
@@ -178,6 +181,41 @@ struct clean_sum {
  * stopped and is started again may take 10 s, of an engine that answers at all. */
 int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const struct clean_run *how,
 	struct clean_outcome *outcome, struct clean_sum *ret, struct err *e);
+/* -- on several hosts ---------------------------------------------------------------------------- */
+
+/* One of them. None waits for another. */
+struct clean_site {
+	const char *name;           /* as the settings or docker's contexts call it */
+	const char *host, *context; /* as in clean_options */
+	bool prefixed; /* its records carry its name: it is not the engine that is meant without one */
+	struct clean_plan *plan; /* given, or made */
+	struct err
+		err; /* why it cannot be reached, or how its part failed; set before: it is left out */
+	struct clean_host *h;
+	struct clean_outcome
+		*outcome; /* of each item of its plan; NULL: nothing was to be done, or could be */
+	struct clean_sum sum;
+	struct arena mem; /* initialised by the caller; what was made is in it */
+};
+
+/* Opens each and makes its plan, unless it has one, all at the same time: blocks until the last one has failed or has a
+ * plan. Files of this machine are only in the plan of the one that is not prefixed. Of several that have one engine's id
+ * all but the first get ERR_CONFLICT and no plan. o->stop is asked on several threads. */
+void clean_open_sites(struct clean_site *s, size_t n, const struct clean_options *o, bool foreign);
+/* Carries out the plans of those that are open, all at the same time.  how->changed: one call at a time, its ctx is the
+ * struct clean_site; `cancelled` gets how->ctx. */
+void clean_run_sites(
+	struct clean_site *s, size_t n, const char *program, const struct clean_run *how);
+void clean_close_sites(struct clean_site *s, size_t n);
+
+/* A document of several plans (berth.clean_plans/1), for --plan: {name, plan} each; NULL where there was none. */
+struct clean_named_plan {
+	const char *name;
+	struct clean_plan *plan;
+};
+int clean_plans_parse(const char *bytes, size_t n, struct clean_named_plan *ret, size_t max,
+	size_t *ret_n, struct arena *mem, struct err *e);
+
 /* Record that nothing of a plan was begun because of `it`, which stays. */
 void clean_refused(struct clean_host *h, const struct clean_plan *p, const struct clean_item *it,
 	const struct err *why);

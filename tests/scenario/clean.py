@@ -2,14 +2,12 @@
 """clean.py - `berth clean` against an engine that changes its mind, fails and goes away."""
 import json
 import os
-import pty
 import re
-import select
 import signal
 import subprocess
 import sys
 
-from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, wait_for
+from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral, on_terminal, wait_for
 
 AUDIT = os.path.join(os.environ.get("XDG_STATE_HOME", os.path.expanduser("~/.local/state")), "berth/audit")
 
@@ -214,35 +212,14 @@ def clean_hostile_names():
         assert b"%d removed" % len(HOSTILE) in result.out, result.out
 
 
-def on_terminal(fake, answer):
-    """What `berth clean` says and does when a person sits there and types this."""
-    pid, fd = pty.fork()
-    if not pid:
-        os.execv(BERTH, [BERTH, "-H", fake.url, "clean", "--foreign"])
-    said = b""
-    while True:
-        try:
-            if not select.select([fd], [], [], 120)[0]:
-                os.kill(pid, signal.SIGKILL)
-            piece = os.read(fd, 4096)
-        except OSError:
-            break
-        said += piece
-        if b"change nothing: " in said and answer is not None:
-            os.write(fd, answer)
-            answer = None
-    os.close(fd)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
-
-
 @case
 def clean_asks_on_a_terminal():
     with Fake(containers=ended("a", "b")) as fake:
         for answer in (b"\n", b"y\n", b"1\n", b"22\n", b"\x04"):
-            code, said = on_terminal(fake, answer)
+            code, said = on_terminal(("-H", fake.url, "clean", "--foreign"), b"change nothing: ", answer)
             assert code == 0 and b"Nothing was done" in said, (answer, code, said)
         assert not deletes(fake)
-        code, said = on_terminal(fake, b"2\n")
+        code, said = on_terminal(("-H", fake.url, "clean", "--foreign"), b"change nothing: ", b"2\n")
         assert code == 0 and b"2 removed" in said, (code, said)
         assert len(deletes(fake)) == 2
 

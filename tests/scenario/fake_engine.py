@@ -21,6 +21,7 @@ A scenario is one JSON object; every key may be left out:
     log_linger   seconds for which a followed log stays open when its container has ended
     audit        the directory of an audit log: what stops, kills, removes or opens a shell is refused
                  with 500 unless its intent is on disk when the request arrives
+    networks     further ones of the engine: a list of {name, labels}
     stream       what pull, build and import answer: a list of objects, sent one after the other; with "flood": true
                  for ever, until the client goes away (which then stands in the requests as "GONE")
     made         whether the engine knows every image that is asked for afterwards (true)
@@ -631,7 +632,14 @@ class Handler(socketserver.BaseRequestHandler):
         return self.json([{"Id": "sha256:" + "ab" * 32, "RepoTags": ["box:1"], "Size": 2 << 20, "Created": int(START)}])
 
     def networks(self, engine, query):
-        return self.json([{"Name": n, "Id": hashlib.sha256(n.encode()).hexdigest(), "Driver": n} for n in ("bridge", "host", "none")])
+        own = [{"Name": n, "Id": hashlib.sha256(n.encode()).hexdigest(), "Driver": n} for n in ("bridge", "host", "none")]
+        return self.json(own + [{"Name": n["name"], "Id": hashlib.sha256(n["name"].encode()).hexdigest(), "Driver": "bridge", "Labels": n["labels"]}
+                                for n in engine.get("networks", [])])
+
+    def network_remove(self, engine, query, name):
+        with engine.lock:
+            engine.scenario["networks"] = [n for n in engine.get("networks", []) if hashlib.sha256(n["name"].encode()).hexdigest() != name]
+        return self.reply(204)
 
     def volumes(self, engine, query):
         return self.json({"Volumes": None, "Warnings": None})
@@ -680,7 +688,8 @@ ROUTES = [
     (r"DELETE /containers/([^/]+)", Handler.remove), (r"POST /containers/([^/]+)/exec", Handler.exec_create),
     (r"POST /exec/([^/]+)/start", Handler.exec_start), (r"GET /exec/([^/]+)/json", Handler.exec_inspect),
     (r"POST /exec/([^/]+)/resize", Handler.exec_resize), (r"GET /images/json", Handler.images),
-    (r"GET /networks", Handler.networks), (r"GET /volumes", Handler.volumes), (r"POST /images/create", Handler.progress),
+    (r"GET /networks", Handler.networks), (r"DELETE /networks/([^/]+)", Handler.network_remove),
+    (r"GET /volumes", Handler.volumes), (r"POST /images/create", Handler.progress),
     (r"POST /build", Handler.build), (r"GET /images/(.+)/json", Handler.image), (r"DELETE /images/(.+)", Handler.image_remove),
 ]
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import tempfile
 
-from scenario import Fake, berth, case, case_of_patience, main, neutral, script, wait_for
+from scenario import Fake, berth, case, case_of_patience, made, main, neutral, on_terminal, script, wait_for
 
 TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
@@ -16,7 +16,7 @@ def hosts(rules=(), home=None, **engines):
     """Fakes by name, known by that name; DOCKER_HOST is `home`, or the first of them."""
     with contextlib.ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="h"))
-        fakes = {name: stack.enter_context(Fake(**scenario)) for name, scenario in engines.items()}
+        fakes = {name: stack.enter_context(Fake(**{"id": f"FAKE:ENGN:{n:04}", **scenario})) for n, (name, scenario) in enumerate(engines.items(), 1)}
         path = os.path.join(place, "berth.yaml")
         with open(path, "w", encoding="utf-8") as f:
             f.write("hosts:\n")
@@ -125,7 +125,7 @@ def hosts_that_hang_keep_nobody():
 def hosts_that_lie_do_so_of_themselves():
     """It says that it is the other one, with its very containers, and what is no answer at all."""
     one = {"containers": [{"name": "a", "id": "11" * 32}]}
-    liar = {"containers": [{"name": "a", "id": "11" * 32, "state": "paused"}]}
+    liar = {"containers": [{"name": "a", "id": "11" * 32, "state": "paused"}], "id": "FAKE:ENGN:0001"}
     with hosts(one=one, two=liar, three={**boxes("c"), "faults": [{"match": "containers/json", "do": "garble"}]}) as (_, options, env):
         document = berth(*options, "ps", "--all-hosts", "--all", "--json", env=env).json()
         assert [(c["host"], c["state"]) for c in document["containers"]] == [("one", "running"), ("two", "paused")], document
@@ -137,7 +137,7 @@ def hosts_that_lie_do_so_of_themselves():
 def alerts_are_of_the_one_that_was_named():
     """A host that gives its container the id of one here is not told of in its place."""
     one = {"containers": [{"name": "mark-b", "id": "33" * 32, "state": "paused"}]}
-    liar = {"containers": [{"name": "mark-a", "id": "33" * 32, "state": "paused"}]}
+    liar = {"containers": [{"name": "mark-a", "id": "33" * 32, "state": "paused"}], "id": "FAKE:ENGN:0001"}
     with hosts(one=one, two=liar) as (fakes, options, env):
         told = os.path.join(env["XDG_STATE_HOME"], "told")
         os.makedirs(env["XDG_STATE_HOME"], mode=0o700)
@@ -171,7 +171,7 @@ def console_of_one_host_is_as_ever():
 def console_acts_where_the_row_is():
     """Two containers of one id: what is done to one is asked of its own engine, and recorded for that."""
     twin = {"name": "twin", "id": "22" * 32}
-    with hosts(("three",), one={"containers": [twin]}, two={"containers": [{**twin, "name": "other"}]}, three=boxes("kept")) as (
+    with hosts(("three",), one={"containers": [twin]}, two={"containers": [{**twin, "name": "other"}], "id": "FAKE:ENGN:0001"}, three=boxes("kept")) as (
             fakes, options, env):
         script("size 140 30\nwait twin\nwait other\nwait kept\nkey /\ntype ^other\nkey Enter\ngone twin\n"
                f"key N\ntype HUP\nkey Enter\nwait Send SIGHUP to other\nexpect {fakes['two'].path}\nkey Escape\n"
@@ -216,6 +216,160 @@ def console_waits_for_nobody():
     with hosts(one=boxes("alpha"), two={**boxes("beta"), "faults": [{"match": ".", "do": "hang"}]}) as (fakes, options, env):
         script("size 140 30\nwait alpha\nexpect 1 of 2 hosts\nkey S\nwait Stop 1\nadvance 500\nkey y\nwait exited\nrefuse beta\n", options, env)
         assert any("/stop" in r for r in fakes["one"].requests())
+
+
+def ended(*names):
+    return {"containers": [{"name": name, "state": "exited"} for name in names]}
+
+
+def deleted(fake):
+    return [r for r in fake.requests() if r.startswith("DELETE")]
+
+
+@case
+def clean_of_all_hosts():
+    with hosts(one=ended("a"), two=ended("b", "c")) as (fakes, options, env):
+        words = (*options, "clean", "--all-hosts", "--foreign")
+        plan = berth(*words, "--dry-run", "--json", env=env)
+        assert plan.code == 0, plan.err
+        fits(plan.json(), "clean_plans.json")
+        assert [(h["host"], h["problem"], [i["name"] for i in h["plan"]["items"]]) for h in plan.json()["hosts"]] == [
+            ("one", None, ["a"]), ("two", None, ["b", "c"])], plan.out
+        asked = berth(*words, env=env)
+        assert asked.code == 2 and b"3 to remove" in asked.out and b"nothing was done" in asked.err, (asked.out, asked.err)
+        assert all(line.split()[0] in (b"one", b"two") for line in asked.out.splitlines() if b"container" in line), asked.out
+        assert not deleted(fakes["one"]) and not deleted(fakes["two"])
+        # The saved plan, of which one item is to stay.
+        saved = plan.json()
+        saved["hosts"][1]["plan"]["items"][1]["marked"] = False
+        done = berth(*options, "clean", "--all-hosts", "--plan", saved_in(env, saved), "--json", env=env)
+        assert done.code == 0, (done.out, done.err)
+        fits(done.json(), "clean_hosts.json")
+        assert [(h["host"], h["removed"], [(i["name"], i["outcome"]) for i in h["items"]]) for h in done.json()["hosts"]] == [
+            ("one", 1, [("a", "removed")]), ("two", 1, [("b", "removed")])], done.out
+        lines = berth(*words, "--yes", env=env)
+        assert lines.code == 0 and b"removed  container c on two\n" in lines.out and b"1 removed" in lines.out, (lines.out, lines.err)
+        log = [json.loads(line) for line in berth("audit", "list", "--json", env=env).out.splitlines()]
+        assert {(r["name"], r["engine"].split("/")[0]) for r in log if r.get("act") == "container.remove"} == {
+            ("a", "FAKE:ENGN:0001"), ("b", "@two"), ("c", "@two")}, log
+        assert berth("audit", "verify", env=env).code == 0
+
+
+@case
+def clean_of_hosts_some_of_which_are_missing_or_read_only():
+    with hosts(("dead", "two"), one=ended("a"), two=ended("b")) as (fakes, options, env):
+        words = (*options, "clean", "--all-hosts", "--foreign")
+        plan = berth(*words, "--dry-run", "--json", env=env)
+        assert plan.code == 3 and b"berth: dead: " in plan.err, (plan.code, plan.err)
+        fits(plan.json(), "clean_plans.json")
+        shown = berth(*words, "--dry-run", env=env)
+        assert shown.code == 3 and b"1 to remove" in shown.out and b"read-only: nothing is removed there" in shown.out, shown.out
+        done = berth(*words, "--yes", "--json", env=env)
+        fits(done.json(), "clean_hosts.json")
+        by = {h["host"]: h for h in done.json()["hosts"]}
+        assert (by["one"]["removed"], by["two"]["removed"], by["dead"]["plan"]) == (1, 0, None), by
+        assert "read-only" in by["two"]["error"] and "no such socket" in by["dead"]["error"], by
+        assert done.code == 4 and b"berth: two: " in done.err and b"berth: dead: " in done.err, (done.code, done.err)
+        assert len(deleted(fakes["one"])) == 1 and not deleted(fakes["two"])
+        assert berth(*options, "--read-only", *words[2:], "--yes", env=env).code == 4
+        log = [json.loads(line) for line in berth("audit", "list", "--json", env=env).out.splitlines()]
+        assert any(r.get("outcome") == "refused" and r["engine"].startswith("@two/") for r in log), log
+
+
+def saved_in(env, document):
+    """The path of that plan."""
+    path = os.path.join(env["XDG_STATE_HOME"], "plan")
+    os.makedirs(env["XDG_STATE_HOME"], mode=0o700, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+@case
+def clean_of_hosts_does_not_forget_those_the_plan_lacks():
+    with hosts(("dead",), one=ended("a")) as (_, options, env):
+        plan = berth(*options, "clean", "--all-hosts", "--foreign", "--dry-run", "--json", env=env).json()
+        done = berth(*options, "clean", "--all-hosts", "--plan", saved_in(env, plan), "--json", env=env)
+        by = {h["host"]: h for h in done.json()["hosts"]}
+        assert done.code == 3 and by["one"]["removed"] == 1, (done.code, done.err)
+        assert b"berth: dead: The plan was made without" in done.err and "without" in by["dead"]["error"], done.err
+
+
+@case
+def clean_of_hosts_asks_on_a_terminal():
+    with hosts(("dead",), one=ended("a"), two=ended("b")) as (fakes, options, env):
+        words = (*options, "clean", "--all-hosts", "--foreign")
+        code, said = on_terminal(words, b"change nothing: ", b"\x03", env)
+        assert code == 130 and b"cancelled: nothing was done" in said, (code, said)
+        code, said = on_terminal(words, b"change nothing: ", b"\n", env)
+        assert code == 3 and b"Nothing was done" in said, (code, said)
+        assert not deleted(fakes["one"]) and not deleted(fakes["two"])
+        code, said = on_terminal(words, b"change nothing: ", b"2\n", env)
+        assert code == 3 and b"2 removed" in said and said.count(b"berth: dead: ") == 1, (code, said)
+
+
+@case_of_patience
+def clean_of_hosts_waits_for_none_that_hangs():
+    """What is removed on one is removed before the one that hangs has been given up."""
+    with hosts(one=ended("a"), two={**ended("b"), "faults": [{"match": "DELETE", "do": "hang"}]},
+               three={**ended("c"), "faults": [{"match": ".", "do": "hang"}]}) as (fakes, options, env):
+        done = berth(*options, "clean", "--all-hosts", "--foreign", "--yes", "--timeout", "3", "--json", env=env)
+        by = {h["host"]: h for h in done.json()["hosts"]}
+        assert done.code == 1 and by["one"]["removed"] == 1 and by["two"]["failed"] == 1 and by["three"]["plan"] is None, (done.code, by, done.err)
+
+
+@case_of_patience
+def clean_of_hosts_locks_none_of_them_out():
+    """Each has networks of ours, and takes its time to remove them: at the same time as the other."""
+    def slow(number):
+        def network(name):
+            return {"name": name, "labels": made(name, session="network", engine=f"FAKE:ENGN:{number}/19bc47c8")}
+        return {"containers": [], "networks": [network("berth-a"), network("berth-b")], "faults": [{"match": "DELETE", "do": "slow", "delay": 0.01}]}
+
+    with hosts(one=slow("0001"), two=slow("0002")) as (_, options, env):
+        env.pop("XDG_STATE_HOME")  # the key of made() is in the usual one
+        done = berth(*options, "clean", "--all-hosts", "--yes", "--json", env=env)
+        assert done.code == 0, (done.out, done.err)
+        assert [(h["removed"], h["skipped"]) for h in done.json()["hosts"]] == [(2, 0), (2, 0)], done.out
+
+
+@case
+def clean_of_hosts_that_say_they_are_another():
+    with hosts(one=ended("a"), two={**ended("b"), "id": "FAKE:ENGN:0001"}, three=ended("c")) as (fakes, options, env):
+        done = berth(*options, "clean", "--all-hosts", "--foreign", "--yes", "--json", env=env)
+        by = {h["host"]: h for h in done.json()["hosts"]}
+        assert done.code == 1 and b"berth: two: It is the same engine as one, or a copy" in done.err, (done.code, done.err)
+        assert (by["one"]["removed"], by["two"]["plan"], by["three"]["removed"]) == (1, None, 1), by
+        assert not deleted(fakes["two"])
+
+
+@case
+def clean_of_other_hosts_leaves_files_here():
+    """The engine that is meant is away, and another one has its id but not the agent's container."""
+    with hosts(home="unix:///nonexistent/e.sock", two=boxes("b")) as (_, options, env):
+        record = os.path.join(env["XDG_STATE_HOME"], "berth/sessions/berth-live.session")
+        os.makedirs(os.path.dirname(record), mode=0o700)
+        os.chmod(os.path.join(env["XDG_STATE_HOME"], "berth"), 0o700)
+        with open(os.open(record, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as f:
+            f.write("\n".join(("berth-live", "44" * 32, "FAKE:ENGN:0001/19bc47c8", "5e55", "live", "spec", "/team.yaml", "1700000000000", "")))
+        done = berth(*options, "clean", "--all-hosts", "--yes", "--json", env=env)
+        assert done.code == 3 and [h["items"] for h in done.json()["hosts"]] == [[], []], (done.code, done.out, done.err)
+        assert os.path.exists(record)
+        only = berth(*options, "-H", "two", "clean", "--dry-run", "--json", env=env)
+        assert [(i["type"], i["name"]) for i in only.json()["items"]] == [("leftover", "berth-live")], only.out
+
+
+@case
+def clean_plans_of_hosts_are_not_trusted():
+    with hosts(one=ended("a")) as (fakes, options, env):
+        saved = berth(*options, "clean", "--all-hosts", "--foreign", "--dry-run", "--json", env=env).json()
+        single = berth(*options, "clean", "--foreign", "--dry-run", "--json", env=env).json()
+        for bad, word in (({**saved, "schema": "x"}, "schema"), ({**saved, "more": 1}, "unknown key"), ({**saved, "hosts": {}}, "list"),
+                          ({**saved, "hosts": [1]}, "name"), ({**saved, "hosts": saved["hosts"] * 2}, "twice"),
+                          ({**saved, "hosts": [{**saved["hosts"][0], "host": "nobody"}]}, "nobody"),
+                          ({**saved, "hosts": [{**saved["hosts"][0], "plan": {}}]}, "schema"), (single, "clean_plans/1"), ("\x00", "plan")):
+            berth(*options, "clean", "--all-hosts", "--plan", saved_in(env, bad), env=env).fails_with(2, word)
+        assert not deleted(fakes["one"])
 
 
 if __name__ == "__main__":

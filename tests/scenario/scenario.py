@@ -6,8 +6,11 @@ A test file registers functions with @case and ends with main(). Every case prin
 import hmac
 import json
 import os
+import pty
 import re
+import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -143,6 +146,27 @@ def script(text, options, env, *steps):
             out, err = p.communicate(timeout=60)
             assert not SANITIZER.search(err), err.decode()
             assert p.returncode == 0, err.decode() + seen + out.decode()
+
+
+def on_terminal(words, question, answer, env=None):
+    """Its exit code and what it says when a person sits there and types this once it asks."""
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(BERTH, [BERTH, *words], {**os.environ, **(env or {})})
+    said = b""
+    while True:
+        try:
+            if not select.select([fd], [], [], 120)[0]:
+                os.kill(pid, signal.SIGKILL)
+            piece = os.read(fd, 4096)
+        except OSError:
+            break
+        said += piece
+        if question in said and answer is not None:
+            os.write(fd, answer)
+            answer = None
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said
 
 
 def made(name, agent="", role="agent", session="5e55", engine="FAKE:ENGN:0001/19bc47c8"):

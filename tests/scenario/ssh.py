@@ -227,6 +227,21 @@ def sockets_of_one_host_share_an_ssh():
         assert one.door("most") <= 6, one.door("most")
 
 
+@case
+def plans_of_hosts_have_names_of_their_own():
+    """The engine that is meant has the name of its machine, and there is another one of that name."""
+    with ssh() as it, Fake(containers=[{"name": "a", "state": "exited"}], id="one") as one, \
+            Fake(containers=[{"name": "b", "state": "exited"}], id="two") as two:
+        it.knows(far=two.url)
+        home, path = {"DOCKER_HOST": "ssh://far" + one.path}, os.path.join(it.place, "plan")
+        plan = it.berth("clean", "--all-hosts", "--foreign", "--dry-run", "--json", env=home)
+        assert [h["host"] for h in plan.json()["hosts"]] == [home["DOCKER_HOST"], "far"], (plan.out, plan.err)
+        with open(path, "wb") as f:
+            f.write(plan.out)
+        done = it.berth("clean", "--all-hosts", "--plan", path, "--json", env=home)
+        assert [[i["name"] for i in h["items"]] for h in done.json()["hosts"]] == [["a"], ["b"]], (done.out, done.err)
+
+
 @case_of_patience
 def hosts_that_refuse_are_tried_again_soon_or_at_a_key():
     """By itself less and less often, two seconds apart after a few times; at the key at once."""

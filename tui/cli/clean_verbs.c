@@ -1,6 +1,7 @@
 /* clean_verbs.c - `berth clean`: shows the plan, asks for confirmation, carries it out. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <berth/text.h>
 
 #include <berth/jsonw.h>
+#include "cli/clean_verbs.h"
 #include "cli/run.h"
 
 struct work {
@@ -26,18 +28,33 @@ struct work {
 	bool json;
 };
 
-static atomic_bool interrupted; /* set by the handler, read by the workers */
+static atomic_int interrupted; /* the signal, or 0: set by the handler, read by the workers */
 
 static void on_clean_signal(int sig)
 {
-	(void)sig;
-	interrupted = true;
+	interrupted = sig;
 }
 
-static bool asked_to_stop(void *ctx)
+void cli_clean_heed(void)
+{
+	const struct sigaction stop = {
+		.sa_handler = on_clean_signal, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+}
+
+bool cli_clean_stops(void *ctx)
 {
 	(void)ctx;
-	return interrupted;
+	return interrupted != 0;
+}
+
+int cli_clean_cancelled(void)
+{
+	fflush(stdout);
+	fputs("berth: cancelled: nothing was done\n", stderr);
+	return 128 + interrupted;
 }
 
 static const char *bytes_text(char buf[FORMAT_MAX], int64_t bytes)
@@ -45,8 +62,7 @@ static const char *bytes_text(char buf[FORMAT_MAX], int64_t bytes)
 	return bytes < 0 ? "?" : bytes == 0 ? "-" : format_bytes(buf, (uint64_t)bytes);
 }
 
-/* One line of the plan; its reason below, where the terminal is narrow. */
-static void print_item(const struct clean_item *it, int columns)
+void cli_clean_item(const struct clean_item *it, const char *host, int host_w, int columns)
 {
 	char name[96], why[512], owner[64], bytes[FORMAT_MAX], line[1024];
 	int fixed;
@@ -56,7 +72,7 @@ static void print_item(const struct clean_item *it, int columns)
 		name[28] = '\0'; /* nobody gave it a name: as much as tells it apart */
 	text_clean(owner, sizeof owner, it->owner);
 	text_clean(why, sizeof why, it->keep ? it->keep : it->why);
-	fixed = snprintf(line, sizeof line, "  %-6s %-9s %-28s %7s  %-16s ",
+	fixed = snprintf(line, sizeof line, "  %-*s%-6s %-9s %-28s %7s  %-16s ", host_w, host,
 		it->keep             ? "keep"
 			: it->marked ? "remove"
 				     : "-",
@@ -87,7 +103,7 @@ static void print_clean_plan(const struct clean_plan *p)
 	text_clean(where, sizeof where, *p->engine_name ? p->engine_name : p->endpoint);
 	printf("Plan %s for %s\n", p->name, where);
 	for (size_t i = 0; i < p->n; i++)
-		print_item(&p->item[i], columns);
+		cli_clean_item(&p->item[i], "", 0, columns);
 	printf("%zu to remove", t.marked);
 	if (t.bytes)
 		printf(", %s%s", t.bytes_unknown ? "at least " : "", format_bytes(bytes, t.bytes));
@@ -98,32 +114,52 @@ static void print_clean_plan(const struct clean_plan *p)
 	putchar('\n');
 }
 
-/* The number of items must be typed: this cannot be undone. */
-static bool ask_to_confirm(const struct clean_plan *p)
+/* False: a signal that is heeded came first. */
+static bool await_answer(void)
 {
-	size_t n = clean_totals(p).marked;
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+	sigset_t both, before;
+
+	sigemptyset(&both);
+	sigaddset(&both, SIGINT);
+	sigaddset(&both, SIGTERM);
+	/* It may come at any time, and interrupts nothing but this. */
+	pthread_sigmask(SIG_BLOCK, &both, &before);
+	while (!interrupted && ppoll(&in, 1, NULL, &before) < 0 && errno == EINTR)
+		;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return !interrupted;
+}
+
+bool cli_clean_confirm(size_t n)
+{
 	char line[64], want[32];
 
 	printf("Type %zu to remove %s, or just Enter to change nothing: ", n,
 		n == 1 ? "it" : "them");
 	fflush(stdout);
 	snprintf(want, sizeof want, "%zu\n", n);
-	return fgets(line, sizeof line, stdin) && !strcmp(line, want);
+	return await_answer() && fgets(line, sizeof line, stdin) && !strcmp(line, want);
+}
+
+int cli_clean_read(const char *path, struct str *text, struct err *e)
+{
+	int failed = strcmp(path, "-") ? file_read(AT_FDCWD, path, 0, CLEAN_JSON_MAX, text, e)
+				       : file_rest(0, "Standard input", CLEAN_JSON_MAX, text, e);
+
+	if (!failed)
+		return 0;
+	err_wrap(e, "The plan cannot be read");
+	if (e)
+		e->kind = ERR_USAGE;
+	return -1;
 }
 
 static struct clean_plan *read_plan(const char *path, struct arena *mem, struct err *e)
 {
 	AUTO_STR struct str text = STR_INIT;
-	int failed = strcmp(path, "-") ? file_read(AT_FDCWD, path, 0, CLEAN_JSON_MAX, &text, e)
-				       : file_rest(0, "Standard input", CLEAN_JSON_MAX, &text, e);
 
-	if (failed) {
-		err_wrap(e, "The plan cannot be read");
-		if (e)
-			e->kind = ERR_USAGE;
-		return NULL;
-	}
-	return clean_plan_parse(text.s, text.len, mem, e);
+	return cli_clean_read(path, &text, e) ? NULL : clean_plan_parse(text.s, text.len, mem, e);
 }
 
 /* One line for each item that ended, as it ends. */
@@ -142,9 +178,8 @@ static void on_changed(void *ctx, size_t i, const struct clean_outcome *o)
 	fflush(stdout);
 }
 
-static void print_sum(const struct work *w)
+void cli_clean_sum(const struct clean_sum *s)
 {
-	const struct clean_sum *s = &w->sum;
 	char bytes[FORMAT_MAX];
 
 	printf("%zu removed", s->done);
@@ -163,6 +198,34 @@ static void print_sum(const struct work *w)
 	putchar('\n');
 }
 
+void cli_clean_result(struct jsonw *j, const struct clean_plan *p,
+	const struct clean_outcome *outcome, const struct clean_sum *sum, const struct err *e)
+{
+	jsonw_uint(j, "removed", sum->done);
+	jsonw_uint(j, "gone", sum->gone);
+	jsonw_uint(j, "skipped", sum->skipped);
+	jsonw_uint(j, "refused", sum->refused);
+	jsonw_uint(j, "kept", sum->kept);
+	jsonw_uint(j, "failed", sum->failed);
+	jsonw_uint(j, "bytes", sum->bytes);
+	jsonw_text(j, "error", e->kind ? e->msg : NULL);
+	jsonw_array(j, "items");
+	for (size_t i = 0; outcome && i < p->n; i++) {
+		const struct clean_item *it = &p->item[i];
+
+		if (!it->marked)
+			continue;
+		jsonw_object(j, NULL);
+		jsonw_text(j, "type", clean_type_name(it->type));
+		jsonw_text(j, "id", it->id);
+		jsonw_text(j, "name", it->name);
+		jsonw_text(j, "outcome", clean_state_name(outcome[i].state));
+		jsonw_text(j, "message", *outcome[i].said ? outcome[i].said : NULL);
+		jsonw_end(j);
+	}
+	jsonw_end(j);
+}
+
 static void json_result(const struct work *w, const struct err *e)
 {
 	struct jsonw j;
@@ -170,52 +233,27 @@ static void json_result(const struct work *w, const struct err *e)
 	jsonw_document(&j, "berth.clean/1");
 	jsonw_text(&j, "plan", w->plan->name);
 	jsonw_text(&j, "engine", w->plan->engine);
-	jsonw_uint(&j, "removed", w->sum.done);
-	jsonw_uint(&j, "gone", w->sum.gone);
-	jsonw_uint(&j, "skipped", w->sum.skipped);
-	jsonw_uint(&j, "refused", w->sum.refused);
-	jsonw_uint(&j, "kept", w->sum.kept);
-	jsonw_uint(&j, "failed", w->sum.failed);
-	jsonw_uint(&j, "bytes", w->sum.bytes);
-	jsonw_text(&j, "error", e->kind ? e->msg : NULL);
-	jsonw_array(&j, "items");
-	for (size_t i = 0; i < w->plan->n; i++) {
-		const struct clean_item *it = &w->plan->item[i];
-
-		if (!it->marked)
-			continue;
-		jsonw_object(&j, NULL);
-		jsonw_text(&j, "type", clean_type_name(it->type));
-		jsonw_text(&j, "id", it->id);
-		jsonw_text(&j, "name", it->name);
-		jsonw_text(&j, "outcome", clean_state_name(w->outcome[i].state));
-		jsonw_text(&j, "message", *w->outcome[i].said ? w->outcome[i].said : NULL);
-		jsonw_end(&j);
-	}
+	cli_clean_result(&j, w->plan, w->outcome, &w->sum, e);
 	jsonw_print(&j);
 }
 
 static int carry_out_clean(struct work *w, struct clean_host *h, struct err *e)
 {
 	struct clean_run how = {
-		.grace_s = -1, .cancelled = asked_to_stop, .changed = on_changed, .ctx = w};
-	const struct sigaction stop = {
-		.sa_handler = on_clean_signal, .sa_flags = (int)SA_RESETHAND};
+		.grace_s = -1, .cancelled = cli_clean_stops, .changed = on_changed, .ctx = w};
 	struct err why = ERR_INIT;
 	int result;
 
 	if (cli_timeout(w->c, &how.limit_ms, e))
 		return -1;
-	/* The first one cancels, and what was stopped is started again; the second one ends us. */
-	sigaction(SIGINT, &stop, NULL);
-	sigaction(SIGTERM, &stop, NULL);
+	cli_clean_heed();
 	w->outcome = xcalloc(w->plan->n + 1, sizeof *w->outcome);
 	result = clean_carry_out(h, w->plan, &how, w->outcome, &w->sum, &why);
 	if (w->json)
 		json_result(w, &why);
 	else if (w->sum.done + w->sum.gone + w->sum.skipped + w->sum.refused + w->sum.kept +
 		w->sum.failed)
-		print_sum(w);
+		cli_clean_sum(&w->sum);
 	free(w->outcome);
 	return result ? err_copy(e, &why) : cli_finish();
 }
@@ -242,7 +280,7 @@ int cli_carry_out(const struct cli *c, struct clean_host *h, const struct clean_
 		fprintf(stderr, "berth: nothing was done: %s.\n", hint);
 		return cli_finish() ? 1 : 2;
 	}
-	if (ask_to_confirm(p))
+	if (cli_clean_confirm(clean_totals(p).marked))
 		return carry_out_clean(&w, h, e);
 	puts("Nothing was done.");
 	return cli_finish();
@@ -292,7 +330,8 @@ int cli_clean(const struct cli *c, const struct settings *s, struct err *e)
 	if (cli_value(c, "plan") && cli_flag(c, "foreign"))
 		return err_set(e, ERR_USAGE, "--foreign is for making a plan; %s is already made.",
 			cli_value(c, "plan"));
-	return cli_with_clean_host(c, s, make_and_carry_out, e);
+	return cli_flag(c, "all-hosts") ? cli_clean_hosts(c, s, e)
+					: cli_with_clean_host(c, s, make_and_carry_out, e);
 }
 
 /* Said by others at their start; nothing where it cannot be found out. */

@@ -183,6 +183,7 @@ static const struct cli_option down_options[] = {
 };
 
 static const struct cli_option clean_options[] = {
+	ALL_HOSTS,
 	{0, "foreign", NULL,
 		"include things that berth did not create: exited containers, unused networks, "
 		"dangling images and anonymous volumes"},

@@ -638,15 +638,21 @@ static const struct cli_command commands[] = {
 		.options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove leftovers of dead processes and ended sessions",
-		.about = "Shows a plan of exact ids: containers, networks, volumes, "
-			 "images and files of berth's, each with its size, owner and "
-			 "reason, and what is protected and why.  On a terminal it asks "
-			 "for their number, elsewhere it prints the plan and exits with "
-			 "2.  Each item is checked again right before it is removed; "
-			 "changed items are left alone.  Running containers are stopped first.  An "
-			 "interrupted plan can be carried out again.  Homes of ended sessions are "
-			 "included; items in use or made by another berth never are.",
-		.options = clean_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+		.about =
+			"Shows a plan of exact ids: containers, networks, volumes, "
+			"images and files of berth's, each with its size, owner and "
+			"reason, and what is protected and why.  On a terminal it asks "
+			"for their number, elsewhere it prints the plan and exits with "
+			"2.  Each item is checked again right before it is removed; "
+			"changed items are left alone.  Running containers are stopped first.  An "
+			"interrupted plan can be carried out again.  Homes of ended sessions are "
+			"included; items in use or made by another berth never are.  With --all-hosts "
+			"each host has a plan of its own; files of berth's are only in that of the engine "
+			"that is used without it.  A host that is not reached, or has the engine id of "
+			"another one, is named, and the exit code is not 0.",
+		.options = clean_options,
+		.schema =
+			"berth.clean_plan/1 or berth.clean/1 or berth.clean_plans/1 or berth.clean_hosts/1"},
 	{"exec", "AGENT -- CMD ARG...", 1, 1, EITHER(cli_exec, cli_exec_engine),
 		.needs = NEEDS_ENGINE | TAKES_TEAM, .takes_words = CLI_WORDS_NEEDED,
 		.help = "run a command in a running agent or any other container",
