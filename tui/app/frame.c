@@ -14,6 +14,7 @@
 #define LEAST_COLUMNS 40
 #define LEAST_ROWS 12
 #define SPLIT_LEAST 11 /* rows of the body in which two views have room */
+#define ENGINE_LOST "engine lost"
 
 /* One line being written from the left, up to where its right part begins. */
 struct line {
@@ -96,8 +97,28 @@ static void draw_lost(struct line *l, const struct app *a, const struct engine_s
 			put_on_line(l, 2, STYLE(BUSY), "connecting");
 		return;
 	}
-	if (!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago, retry in %s", since, wait))
-		put_on_line(l, 2, STYLE(BAD), "engine lost %s ago", since);
+	if (!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago, retry in %s", since, wait) &&
+		!put_on_line(l, 2, STYLE(BAD), "engine lost %s ago", since) &&
+		!put_on_line(l, 2, STYLE(BAD), ENGINE_LOST))
+		put_on_line(l, 2, STYLE(BAD), "lost");
+}
+
+/* Columns that the header needs for what a person must see in it before any status: an engine that is lost, and each
+ * flag, with the gap next to it. */
+static int count_needed_columns(struct app *a, const struct counts *n)
+{
+	const struct engine_state *eng = &a->live->engine;
+	int needed = 0;
+
+	if (a->live->nhosts > 1)
+		needed += 2 + (int)strlen("10 of 10 hosts");
+	else if (eng->phase != ENGINE_UP)
+		needed += 2 + (int)strlen(ENGINE_LOST);
+	needed += app_read_only(a) ? 2 + (int)strlen("read-only") : 0;
+	needed += eng->unrecorded ? 2 + (int)strlen("no audit") : 0;
+	needed += a->frozen ? 2 + (int)strlen("frozen") : 0;
+	needed += n->held ? 2 + (int)strlen("?10") : 0;
+	return needed;
 }
 
 static void draw_state_counts(struct line *l, const struct counts *n, int columns)
@@ -162,7 +183,7 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 	struct counts n = count_states(s);
 	struct line l = {c, 1, 0, c->columns - 1};
 	char status[128] = "", buf[96], cpu[FORMAT_MAX], mem[FORMAT_MAX], unit[16];
-	const char *name = eng->name[0] ? eng->name : eng->source;
+	const char *name = eng->name[0] ? eng->name : eng->source, *shown;
 	struct style plain = STYLE(HEADER), soft = {.role = ROLE_DIM, .under = ROLE_HEADER};
 
 	canvas_fill(c, (struct area){0, 0, c->columns, 1}, plain, ' ');
@@ -183,8 +204,10 @@ static void draw_header(struct app *a, struct canvas *c, bool tabs)
 		snprintf(buf, sizeof buf, "berth %s %%", cpu);
 	if (!tabs && view->status)
 		view->status(&app_top(a)->view, status, sizeof status);
-	put_right(&l, 2, soft,
-		*status && text_width(status, strlen(status)) < l.end / 2 + 4 ? status : buf);
+	shown = *status && text_width(status, strlen(status)) < l.end / 2 + 4 ? status : buf;
+	if (tabs ||
+		text_width(shown, strlen(shown)) + 2 <= l.end - l.x - count_needed_columns(a, &n))
+		put_right(&l, 2, soft, shown);
 	if (app_read_only(a))
 		put_right(&l, 2, (struct style){.role = ROLE_WARN, .under = ROLE_HEADER},
 			"read-only");

@@ -340,7 +340,7 @@ static void draw_events_head(const struct events *s, bool lost, struct canvas *c
 				format_count(m, s->folded));
 		snprintf(text, sizeof text, "%s%s · %s", a.w >= 60 ? folded : "",
 			format_count(n, count_shown(s)),
-			lost                ? "the engine does not answer"
+			lost                ? a.w >= 60 ? "the engine does not answer" : "no answer"
 				: s->follow ? "following"
 					    : "not following");
 		canvas_right(c, a.x + a.w / 2, a.y, a.w - a.w / 2 - 1,
@@ -356,15 +356,18 @@ static void events_draw(struct view *v, struct canvas *c, struct area a)
 {
 	struct events *s = v->state;
 	size_t top, cursor = s->follow ? SIZE_MAX : events_cursor(s);
+	bool lost;
 
 	s->rows = a.h - 1;
 	top = events_top(s);
-	draw_events_head(s, app_snapshot(v->app)->engine.phase != ENGINE_UP, c, a);
+	lost = app_snapshot(v->app)->engine.phase != ENGINE_UP;
+	draw_events_head(s, lost, c, a);
 	if (!count_shown(s)) {
 		canvas_clip(c, a.x + 2, a.y + 2, a.w - 2, STYLE(DIM),
-			s->filter.set ? "Nothing matches the filter; Esc clears it."
-				: s->folded
-				? "Nothing but health checks; e shows them."
+			s->filter.set       ? "Nothing matches the filter; Esc clears it."
+				: s->folded ? "Nothing but health checks; e shows them."
+				: lost
+				? "Not known: the engine does not answer."
 				: "Nothing has happened on the engine since berth was started.");
 		return;
 	}
