@@ -398,12 +398,6 @@ static void set_trouble(struct audit *a, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void set_earlier(_Atomic int64_t *at_ns, int64_t ns)
-{
-	if (!*at_ns || *at_ns > ns)
-		*at_ns = ns;
-}
-
 /* What is left to be done later, and when. */
 static void note_chores(struct audit *a)
 {
@@ -450,7 +444,7 @@ static void leave_chain(struct audit *a)
 	note_chores(a);
 	if (chain_unsigned(c, c->o.checkpoint_records) ||
 		(c->head.offset >= c->o.segment_bytes && !c->low))
-		set_earlier(&a->sign_at_ns, now_ns());
+		a->sign_at_ns = now_ns();
 }
 
 /* `keep`: with what has to be done now and then. */
