@@ -246,7 +246,7 @@ static int read_item(const cJSON *o, size_t at, bool foreign, struct clean_item 
 	/* The rules would not object: only who is asked at once may choose. */
 	if (r == CLEAN_CHOSEN)
 		return refuse_plan(
-			e, at, "it was chosen by name; choose it again with `berth images rm`");
+			e, at, "it was chosen by name; choose it again with `berth image rm`");
 	it->type = (enum clean_type)t;
 	it->reason = (enum clean_reason)r;
 	it->id = read_clipped(mem, o, "id");

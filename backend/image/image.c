@@ -1,4 +1,4 @@
-/* image.c - lists, inspects, removes and imports images, with a job around every change. */
+/* image.c - inspects, removes and imports images, with a job around every change. */
 #include "image/image.h"
 
 #include <errno.h>
@@ -15,9 +15,6 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/text.h>
-
-#define IMAGES_MAX 100000
-#define SECONDS_MAX ((int64_t)1 << 40) /* later than any engine's clock */
 
 struct images *images_open(const struct images_options *o, struct err *e)
 {
@@ -269,74 +266,6 @@ int image_look(struct images *im, const char *reference, struct image_made *ret,
 		snprintf(value, cap, "%s",
 			ejson_string(ejson_path(root, "Config", "Labels", NULL), label));
 	return 1;
-}
-
-/* ---- list */
-
-static int compare_images(const void *a, const void *b)
-{
-	const struct image_row *x = a, *y = b;
-
-	if (!x->nnames || !y->nnames)
-		return (x->nnames == 0) - (y->nnames == 0);
-	return strcmp(x->names[0], y->names[0]);
-}
-
-static const char *shipped_as(const struct image_row *row, const cJSON *labels)
-{
-	const char *name = ejson_string(labels, "berth.image");
-
-	for (const struct image_shipped *s = images_shipped; s->name; s++)
-		for (size_t i = 0; i < row->nnames; i++)
-			if (!strcmp(s->name, name) && !strcmp(s->tag, row->names[i]))
-				return s->name;
-	return "";
-}
-
-static void read_row(const cJSON *one, struct arena *mem, struct image_row *row)
-{
-	const cJSON *tags = ejson_get(one, "RepoTags"), *tag;
-	const char **names = arena_array(mem, ejson_count(tags) + 1, sizeof *names);
-	int64_t created = ejson_i64(one, "Created", 0);
-
-	row->id = ejson_keep(mem, one, "Id");
-	cJSON_ArrayForEach(tag, tags)
-	{
-		/* Old engines write <none>:<none> for no name. */
-		if (*ejson_text(tag) && *ejson_text(tag) != '<')
-			names[row->nnames++] = arena_strdup(mem, ejson_text(tag));
-	}
-	row->names = names;
-	row->created_wall_ms = created > 0 && created < SECONDS_MAX ? created * 1000 : 0;
-	row->size_bytes = ejson_u64(one, "Size");
-	row->containers = ejson_i64(one, "Containers", -1);
-	row->shipped = shipped_as(row, ejson_get(one, "Labels"));
-}
-
-int images_list(
-	struct images *im, struct arena *mem, struct image_row **rows, size_t *n, struct err *e)
-{
-	AUTO_STR struct str reply = STR_INIT;
-	AUTO_JSON cJSON *root = NULL;
-	const cJSON *one;
-
-	*n = 0;
-	if (sync_ask(im->at.engine, "list the images%s", "", "GET", "/images/json", NULL, 0, &reply,
-		    e))
-		return -1;
-	root = ejson_parse(reply.s, reply.len, e);
-	if (!root)
-		return err_wrap(e, "cannot list the images");
-	if (!cJSON_IsArray(root) || ejson_count(root) > IMAGES_MAX)
-		return err_set(e, ERR_PROTOCOL, "the engine's list of images is invalid.");
-	*rows = arena_array(mem, ejson_count(root) + 1, sizeof **rows);
-	cJSON_ArrayForEach(one, root)
-	{
-		if (id_is_image(ejson_string(one, "Id")))
-			read_row(one, mem, &(*rows)[(*n)++]);
-	}
-	mem_sort(*rows, *n, sizeof **rows, compare_images);
-	return 0;
 }
 
 /* ---- import */

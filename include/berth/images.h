@@ -1,5 +1,5 @@
 /*
- * images.h - images: list, pull, build, import, remove; the shipped ones among them.
+ * images.h - pull, build, import and remove images; the shipped ones among them.  holdings.h lists them.
  *
  * For command lines and workers: every call blocks until it is done.  Pull, build and import are jobs on
  * this process's board, with layers or steps as items, and can be cancelled from any process that sees
@@ -43,19 +43,6 @@ void images_cancel(struct images *im);
 bool images_progress(struct images *im, struct job_info *out);
 /* The newest lines that were printed, oldest first; valid until the next call. */
 size_t images_last_lines(struct images *im, const char *const **lines);
-
-struct image_row {
-	const char *id;      /* "sha256:..." */
-	const char *shipped; /* "python": berth's image of that name; "" */
-	size_t nnames;
-	const char *const *names; /* "berth/python:local"; none: dangling */
-	int64_t created_wall_ms;
-	uint64_t size_bytes;
-	int64_t containers; /* that use it; -1 unknown */
-};
-/* By name, dangling ones last. */
-int images_list(
-	struct images *im, struct arena *mem, struct image_row **rows, size_t *n, struct err *e);
 
 #define IMAGE_REFERENCE_MAX 256
 struct image_made {

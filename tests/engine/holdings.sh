@@ -45,15 +45,15 @@ check 'a network has members with addresses' has networks \
 	"one('$n-n')['internal'] and one('$n-n')['members'][0]['address'] and one('$n-n')['subnets'] and not one('$n-m')['members']"
 check 'and the engine its own' has networks "one('bridge')['owner'] == 'engine'"
 check 'ids alone' bash -c "\$BERTH volumes ls -q | grep -qx $n-x"
-check 'the table' says 0 "*IMAGE*USED BY*$n:1*" "$BERTH" images ls
+check 'the table' says 0 "*IMAGE*USED BY*$n:1*" "$BERTH" image ls
 
-check 'completion knows them' bash -c "\$BERTH complete -- volumes rm $n- | grep -q $n-v && \$BERTH complete -- networks rm $n- | grep -q $n-m && \$BERTH complete -- images rm $n | grep -q $n:keep"
+check 'completion knows them' bash -c "\$BERTH complete -- volumes rm $n- | grep -q $n-v && \$BERTH complete -- networks rm $n- | grep -q $n-m && \$BERTH complete -- image rm $n | grep -q $n:keep"
 
 # Nothing goes that is used, and nothing beside it.
 check 'a used volume stays, and all else' says 1 "*Nothing was removed, for $n-w stays: the container $n-b, which is stopped, has it.*" \
 	"$BERTH" volumes rm --yes "$n-x" "$n-w"
 check 'it is there' docker volume inspect "$n-x" "$n-w"
-check 'a used image stays' says 1 "*stays: the container $n-a has it*" "$BERTH" images rm --yes "$n:3"
+check 'a used image stays' says 1 "*stays: the container $n-a has it*" "$BERTH" image rm --yes "$n:3"
 check 'a network with members stays' says 1 "*stays: the container $n-a has it*" "$BERTH" networks rm --yes "$n-n"
 check "the engine's own stays" says 4 "*stays: it is the engine's own*" "$BERTH" networks rm --yes bridge
 check 'what is not there' says 1 '*There is no volume no-such*' "$BERTH" volumes rm --yes no-such
@@ -80,14 +80,14 @@ check 'two at once' bash -c "[ $one = 0 ] || [ $two = 0 ]; ! docker volume inspe
 
 check 'a volume goes' says 0 "*removed  volume    $n-x*1 removed*" "$BERTH" volumes rm --yes "$n-x"
 check 'it is gone' bash -c "! docker volume inspect $n-x"
-check 'one name does not take the others along' says 2 "*is also named*give all its names or its id*" "$BERTH" images rm --yes "team/$n:2"
+check 'one name does not take the others along' says 2 "*is also named*give all its names or its id*" "$BERTH" image rm --yes "team/$n:2"
 check 'they are there' docker image inspect "$n:1" "team/$n:2" "team/$n:4"
-check 'nor some of them' says 2 "*is also named team/$n:4*" "$BERTH" images rm --yes "$n:1" "team/$n:2"
-check 'an image goes with all its names' says 0 "*1 removed*" "$BERTH" images rm --yes "$n:1" "team/$n:2" "team/$n:4"
+check 'nor some of them' says 2 "*is also named team/$n:4*" "$BERTH" image rm --yes "$n:1" "team/$n:2"
+check 'an image goes with all its names' says 0 "*1 removed*" "$BERTH" image rm --yes "$n:1" "team/$n:2" "team/$n:4"
 check 'they are gone' bash -c "for i in $n:1 team/$n:2 team/$n:4; do ! docker image inspect \$i || exit 1; done"
 check 'its base is not' docker image inspect box:1
 check 'an id is enough' says 0 '*1 removed*' "$BERTH" networks rm --yes "$(docker network inspect -f '{{.Id}}' "$n-m" | cut -c 1-12)"
-"$BERTH" images rm --yes --json "$n:keep" >clean.json
+"$BERTH" image rm --yes --json "$n:keep" >clean.json
 check 'the outcome fits its schema' /usr/bin/python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/clean.json" <clean.json
 check 'all of it is in the log' bash -c "\$BERTH audit list >log; cat log; grep -q 'volume.remove .*$n-x.* ok' log && grep -q 'image.remove .* ok' log && grep -q 'network.remove .* ok' log"
 

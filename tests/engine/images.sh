@@ -33,7 +33,7 @@ check 'pull' fits image 'd["ok"] and d["layers"] == 3 and d["transferred_bytes"]
 check 'pull again: it is there' says 0 "*is ready*" "$BERTH" image pull "$r/tiny:1"
 check 'an image the registry lacks' says 1 "*berth: cannot pull $r/tiny:9: *" "$BERTH" image pull "$r/tiny:9"
 check 'a layer that is not what it should be' says 1 '*berth: cannot pull*' "$BERTH" image pull "$r/lie:1"
-check 'and it is not there' says 1 '*no image*' "$BERTH" image remove "$r/lie:1"
+check 'and it is not there' says 1 '*no image*' "$BERTH" image untag "$r/lie:1"
 # Cancelled while a layer hangs; through the board, as the console does it: images_job.c.
 cancel_pull() {
 	local pid rc
@@ -98,23 +98,23 @@ check 'import' fits image 'd["ok"] and d["layers"] == 1 and d["transferred_bytes
 check 'what was imported runs' says 0 'it runs' docker run --rm --network none "im-$$:tar" /bin/sh -c 'echo it runs'
 head -c 100000 /dev/urandom >noise.tar
 check 'an import of noise' says 1 '*berth: cannot import*' "$BERTH" image import noise.tar "im-$$:noise"
-check 'list' fits image_list "any('im-$$:tar' in i['names'] for i in d['images'])" "$BERTH" image list --json
+check 'list' fits images "any('im-$$:tar' in i['names'] for i in d['images'])" "$BERTH" image ls --json
 # What is protected, by whatever name it is meant; another name of it may go.
 docker tag "im-$$:tar" "im-$$:keep"
 printf 'protected: {images: ["im-*:keep"]}\n' >keep.yaml
 printf 'FROM im-%s:tar\nLABEL stage=production\n' $$ | docker build -q -t "im-$$:label" - >/dev/null 2>&1
 printf 'protected: {labels: ["stage=production"]}\n' >label.yaml
 for name in "im-$$:keep" "docker.io/library/im-$$:keep" "$(docker image inspect -f '{{.Id}}' "im-$$:keep")"; do
-	check "a protected image stays: $name" says 4 '*its image is protected*' "$BERTH" --settings keep.yaml image remove --force "$name"
+	check "a protected image stays: $name" says 4 '*its image is protected*' "$BERTH" --settings keep.yaml image untag --force "$name"
 done
-check 'one with a protected label stays' says 4 '*one of its labels is protected*' "$BERTH" --settings label.yaml image remove "im-$$:label"
+check 'one with a protected label stays' says 4 '*one of its labels is protected*' "$BERTH" --settings label.yaml image untag "im-$$:label"
 check 'both are there' docker image inspect "im-$$:keep" "im-$$:label"
-check 'its other name goes' fits image_remove 'd["untagged"] == 1' "$BERTH" --settings keep.yaml image remove --json "im-$$:tar"
-check 'remove' fits image_remove 'd["untagged"] == 1' "$BERTH" image remove --json "im-$$:2"
+check 'its other name goes' fits image_remove 'd["untagged"] == 1' "$BERTH" --settings keep.yaml image untag --json "im-$$:tar"
+check 'untag' fits image_remove 'd["untagged"] == 1' "$BERTH" image untag --json "im-$$:2"
 docker run -d --name "im-$$" --network none "im-$$:1" sleep 600 >/dev/null
-check 'an image in use stays' says 1 '*berth: cannot remove*' "$BERTH" image remove "im-$$:1"
+check 'an image in use stays' says 1 '*berth: cannot remove*' "$BERTH" image untag "im-$$:1"
 docker rm -f "im-$$" >/dev/null
-check 'it can be removed then' says 0 '*removed*' "$BERTH" image remove "im-$$:1"
+check 'it can be removed then' says 0 '*removed*' "$BERTH" image untag "im-$$:1"
 check 'all of it is in the log' bash -c '
 	"$BERTH" audit list >log && for act in image.pull image.build image.import image.remove; do
 		grep -q "$act .* ok" log && grep -q "$act .* failed" log || { echo "$act is missing"; exit 1; }

@@ -79,16 +79,15 @@ TABLE = {
     "exec": (["exec", "x", "--", "true"], 125, 125, None),
     "tool list": (["-c", "team.yaml", "tool", "list"], 0, 0, (["-c", "nowhere.yaml", "tool", "list"], 2)),
     "tool run": (["-c", "team.yaml", "tool", "run", "t"], 125, 125, (["-c", "team.yaml", "tool", "run", "nothing"], 125)),
-    **{f"{kind} {verb}": row for kind in ("images", "volumes", "networks") for verb, row in {
+    **{f"{kind} {verb}": row for kind in ("image", "volumes", "networks") for verb, row in {
         "ls": ([kind, "ls"], 3, 0, None),
         "rm": ([kind, "rm", "--yes", "x"], 3, None, ([kind, "rm", "--yes", "nobody"], 1)),
         "prune": ([kind, "prune", "--yes"], 3, 4, None)}.items()},
     "custom": (["custom", "nosuch", "x"], 2, None, (["custom", "nosuch", "x"], 2)),
-    "image list": (["image", "list"], 3, 0, None),
     "image build": (["image", "build", "./bare"], 3, 4, (["image", "build", "./nowhere"], 1)),
     "image pull": (["image", "pull", "x"], 3, 4, None),
     "image import": (["image", "import", "image.tar", "x"], 3, 4, (["image", "import", "nowhere.tar", "x"], 1)),
-    "image remove": (["image", "remove", "x"], 3, 4, None),
+    "image untag": (["image", "untag", "x"], 3, 4, None),
     "engine start": (["engine", "start"], None, 4, None),
     "engine stop": (["engine", "stop"], 0, 4, None),
     "engine status": (["engine", "status"], 1, 1, None),
@@ -150,7 +149,7 @@ for verb, words, changes in (
         ["workspace", verb, *name], 0, 4 if changes else 0,
         (["workspace", verb, *[w.format("nowhere") for w in words]], 1) if "{}" in words else None)
 
-groups = {"audit", "journal", "tool", "image", "images", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "terminal", "host", "agent"}
+groups = {"audit", "journal", "tool", "image", "volumes", "networks", "engine", "config", "files", "workspace", "bench", "net", "port", "terminal", "host", "agent"}
 lines = [line.split() for line in run("help")[1].split("Commands:")[1].split("Options:")[0].splitlines() if re.match("  [a-z]", line)]
 listed = {" ".join(words[:1 + (words[0] in groups)]) for words in lines}
 for name in sorted(listed - set(TABLE)):

@@ -148,7 +148,7 @@ with open("team.yaml", "w") as f:
             "custom_tools: {warm: {type: docker, image: box:1, script: echo hi, pool: {size: 2}}}\n")
 listen()
 for line in ("exec nobody -- true", "exec --timeout 60 nobody -- true", "ps", "doctor", "up team.yaml", "down team.yaml",
-             "clean --dry-run", "clean --yes", "image list", "image pull box:1", "-c team.yaml tool run warm"):
+             "clean --dry-run", "clean --yes", "image ls", "image pull box:1", "-c team.yaml tool run warm"):
     command(line)
 becoming()
 console("")

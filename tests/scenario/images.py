@@ -307,23 +307,27 @@ def image_login_comes_from_the_docker_command():
 
 
 @case
-def image_list_and_remove():
+def image_verbs():
+    """One set of verbs; the former spellings do the same, and neither help nor completion shows them."""
     with Fake() as fake:
-        result = berth("image", "list", "--json", fake=fake)
-        schema(result.out, "image_list.json")
-        assert [i["names"] for i in result.json()["images"]] == [["box:1"]]
-        assert {s["name"]: s["present"] for s in result.json()["shipped"]}["python"] is False
-        table = berth("image", "list", fake=fake)
-        assert b"box:1" in table.out and b"berth/python:local" in table.out, table.out
-        schema(berth("image", "remove", "--json", "box:1", fake=fake).out, "image_remove.json")
-        assert berth("image", "remove", "box:1", fake=fake).out == b"box:1: 1 name removed, 1 layer removed\n"
-    for body in ("null", "{}", "[{\"Id\":7}]", "[[["):
-        with Fake(faults=[{"match": "GET .*/images/json", "do": "body", "body": body}]) as fake:
-            result = berth("image", "list", fake=fake)
-            assert result.code in (0, 1), result.code
-    with Fake(faults=[{"match": "GET .*/images/json", "do": "body",
-                       "body": '[{"Id":"\\u001b[31m"},{"Id":"sha256:' + "ab" * 32 + '","RepoTags":["\\u001b[2J\\u202e"],"Size":-1,"Created":1e99}]'}]) as fake:
-        neutral(berth("image", "list", fake=fake).out)
+        for argv in (["image", "ls"], ["image", "list"], ["images", "ls"]):
+            result = berth(*argv, "--json", fake=fake)
+            schema(result.out, "images.json")
+            assert [i["names"] for i in result.json()["images"]] == [["box:1"]], argv
+        for verb in ("untag", "remove"):
+            schema(berth("image", verb, "--json", "box:1", fake=fake).out, "image_remove.json")
+            assert berth("image", verb, "box:1", fake=fake).out == b"box:1: 1 name removed, 1 layer removed\n"
+        for argv in (["image"], ["images"]):
+            result = berth(*argv, "rm", "--dry-run", "nobody", fake=fake)
+            assert result.code == 1 and b"nobody" in result.err, (argv, result.err)
+    shown = ["ls", "build", "pull", "import", "untag", "rm", "prune"]
+    for group in ("image", "images"):
+        offered = berth("complete", "--", group, "").out.decode()
+        assert [line.split("\t")[0] for line in offered.splitlines()] == shown, offered
+    usage = berth("image", "--help").out.decode()
+    assert [line.split()[1] for line in usage.splitlines() if line.startswith("  image ")] == shown, usage
+    everything = berth("complete", "--", "").out.decode().splitlines()
+    assert not any(line.startswith("images\t") for line in everything), everything
 
 
 @case
@@ -339,7 +343,7 @@ def held_hostile():
         faults = [{"match": f"GET .*/{kind}", "do": "body", "body": json.dumps(body)}
                   for kind, body in (("images/json", images), ("volumes", volumes), ("networks", networks))]
         with Fake(faults=faults) as fake:
-            for kind in ("images", "volumes", "networks"):
+            for kind in ("images", "volumes", "networks"):  # images: the former name of the group
                 for argv in (["ls"], ["ls", "--fast"], ["ls", "-q"], ["rm", "--dry-run", "--", text.replace("\0", "") or "x"], ["prune", "--dry-run"]):
                     result = berth(kind, *argv, fake=fake, env={"COLUMNS": "400"})
                     assert result.code in (0, 1, 2, 4), (kind, argv, result.code, result.err)

@@ -84,7 +84,7 @@ bear transform files transform two three many
 bear ps ps
 bear doctor doctor
 bear audit audit list
-bear image image list
+bear image image untag x
 bear check config check nowhere.yaml
 bear console --script /dev/null
 exit $bad

@@ -106,8 +106,8 @@ def addresses_with_a_meaning_never_reach_ssh():
 
 @case_of_patience
 def interrupts_end_what_waits_for_ssh():
-    for words in ("ps", "stats", "logs -f a", "events", "inspect a", "top a", "exec a -- true", "stop a", "clean --yes", "image list",
-                  "ps --all-hosts", "host list"):
+    for words in ("ps", "stats", "logs -f a", "events", "inspect a", "top a", "exec a -- true", "stop a", "clean --yes",
+                  "clean --all-hosts --yes", "image untag a", "ps --all-hosts", "host list"):
         with ssh() as it:
             p = it.start("-H", "ssh://hang", *words.split())
             try:

@@ -42,6 +42,6 @@ closed berth '^berth [0-9]' '' 0 "$BERTH" --version
 closed berth-core '' 'nowhere' 3 "$BERTH" ps
 closed 'berth-core, printing' 'kernel' '' 1 "$BERTH" doctor
 closed berth-files 'word' '' 0 "$BERTH" files search word file
-closed berth-image '' 'nowhere' 3 "$BERTH" image list
+closed berth-image '' 'nowhere' 3 "$BERTH" image untag x
 closed berth-bench 'files_read' '' 0 "$BERTH" bench list
 exit $bad

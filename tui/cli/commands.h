@@ -27,7 +27,7 @@ cli_run_fn cli_engine_start, cli_engine_stop, cli_engine_status;
 cli_run_fn cli_files, cli_image, cli_workspace;
 files_verb_fn cli_files_read, cli_files_write, cli_files_scan, cli_files_search,
 	cli_files_transform, cli_files_copy, cli_files_move, cli_files_delete;
-image_verb_fn cli_image_list, cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
+image_verb_fn cli_image_build, cli_image_pull, cli_image_import, cli_image_remove;
 workspace_verb_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, cli_workspace_debug,
 	cli_workspace_usage, cli_workspace_fork, cli_workspace_diff, cli_workspace_overlap,
 	cli_workspace_apply, cli_workspace_checkpoint, cli_workspace_checkpoints,
@@ -87,12 +87,18 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 
 #include "cli/command_options.h"
 
+#define HELD_REMOVE                                                                                         \
+	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, "        \
+	"elsewhere it needs --yes.  Each is checked again right before it is removed; if one is protected " \
+	"or used by a container, even a stopped one, nothing is removed."
+
 static const struct cli_command image_verbs[] = {
-	{"list", "", 0, 0, IMAGE(cli_image_list, false), .needs = NEEDS_ENGINE,
-		.help = "print the images of the engine",
+	{"ls", "", 0, 0, CORE(cli_held_list), .former = "list",
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "print the images of the engine and who uses them",
 		.about =
-			"Next to each is its name for `berth image build`; a shipped image that does not exist yet is listed without an id.",
-		.options = json_options, .schema = "berth.image_list/1"},
+			"Also shows how many of their bytes are in layers shared with other images.",
+		.options = held_list_options, .schema = "berth.images/1"},
 	{"build", "SHIPPED|DIR|NAME [DIR]", 1, 2, IMAGE(cli_image_build, true),
 		.needs = NEEDS_ENGINE, .help = "build a shipped image, or a directory",
 		.about =
@@ -110,9 +116,17 @@ static const struct cli_command image_verbs[] = {
 		.help = "create an image from a tar file",
 		.about = "FILE contains a root file system, as written by `docker export`.",
 		.options = json_options, .schema = "berth.image/1"},
-	{"remove", "IMAGE", 1, 1, IMAGE(cli_image_remove, false), .needs = NEEDS_ENGINE,
-		.help = "remove an image", .options = image_remove_options,
-		.schema = "berth.image_remove/1"},
+	{"untag", "IMAGE", 1, 1, IMAGE(cli_image_remove, false), .former = "remove",
+		.needs = NEEDS_ENGINE, .help = "remove one name of an image",
+		.about = "The image itself is removed with its last name.",
+		.options = image_remove_options, .schema = "berth.image_remove/1"},
+	{"rm", "IMAGE...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove images after confirming a plan", .about = HELD_REMOVE,
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
+	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "remove images without a name that no container uses",
+		.about = "The images that `berth clean --foreign` would remove.",
+		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{0},
 };
 
@@ -291,27 +305,6 @@ static const struct cli_command net_verbs[] = {
 	{"usage", "AGENT", 1, 1, CORE(cli_net_usage),
 		.help = "print the connections and bytes of an agent", .options = json_options,
 		.schema = "berth.net_usage/1"},
-	{0},
-};
-
-#define HELD_REMOVE                                                                                         \
-	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, "        \
-	"elsewhere it needs --yes.  Each is checked again right before it is removed; if one is protected " \
-	"or used by a container, even a stopped one, nothing is removed."
-
-static const struct cli_command images_verbs[] = {
-	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the images of the engine and who uses them",
-		.about =
-			"Also shows how many of their bytes are in layers shared with other images.",
-		.options = held_list_options, .schema = "berth.images/1"},
-	{"rm", "IMAGE...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove images after confirming a plan", .about = HELD_REMOVE,
-		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
-	{"prune", "", 0, 0, CORE(cli_held_prune), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "remove images without a name that no container uses",
-		.about = "The images that `berth clean --foreign` would remove.",
-		.options = held_remove_options, .schema = "berth.clean_plan/1 or berth.clean/1"},
 	{0},
 };
 
@@ -687,8 +680,8 @@ static const struct cli_command commands[] = {
 			"container, as with `berth exec`.  Exits with the code of the command."},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
-	{"image", "", .help = "list, build, pull, import and remove images", .verbs = image_verbs},
-	{"images", "", .help = "list and remove images of the engine", .verbs = images_verbs},
+	{"image", "", .former = "images", .help = "list, build, pull, import and remove images",
+		.verbs = image_verbs},
 	{"volumes", "", .help = "list and remove volumes of the engine", .verbs = volumes_verbs},
 	{"networks", "", .help = "list and remove networks of the engine", .verbs = networks_verbs},
 	{"engine", "", .help = "start and stop a private engine", .verbs = engine_verbs},

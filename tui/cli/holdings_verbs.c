@@ -1,4 +1,4 @@
-/* holdings_verbs.c - `berth images|volumes|networks ls|rm|prune`: lists them, and removes them by a plan. */
+/* holdings_verbs.c - `berth image|volumes|networks ls|rm|prune`: lists them, and removes them by a plan. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,9 @@ static enum holding_kind kind_of_command(const struct cli *c)
 {
 	enum holding_kind k = HOLDING_IMAGES;
 
-	while (k + 1 < HOLDING_KINDS && strcmp(holding_kind_name(k), c->group->name) != 0)
+	/* "image", but "volumes" */
+	while (k + 1 < HOLDING_KINDS &&
+		strncmp(c->group->name, holding_kind_one(k), strlen(holding_kind_one(k))) != 0)
 		k++;
 	return k;
 }
@@ -290,7 +292,7 @@ static int check_all_names(
 		if (k == c->argc)
 			return err_set(e, ERR_USAGE,
 				"%.80s is an image that is also named %s; give all its names or its id to "
-				"remove it, or remove one name with `berth image remove`.",
+				"remove it, or remove one name with `berth image untag`.",
 				word, text_clean(shown, sizeof shown, h->names[i]));
 	}
 	return 0;
