@@ -2,7 +2,7 @@
  * route_request.c - parses a request to a route, whose target begins with '/'.
  *
  * Whatever could be read in two ways is refused: two lengths, a length and chunks, chunks with extensions or trailers, a
- * path that is another one after somebody has decoded it.  Of its headers those are dropped that name who asks, or whom, or
+ * path that is another one after somebody has decoded it, a method beside that of the request line.  Of its headers those are dropped that name who asks, or whom, or
  * that would let an answer come in pieces or in an encoding in which a key is not found.
  */
 #include <stdio.h>
@@ -45,8 +45,7 @@ bool route_drops_header(const char *name, size_t n)
 		"x-goog-api-key", "x-auth-token", "x-access-token", "x-amz-security-token",
 		"private-token", "host", "connection", "keep-alive", "te", "trailer", "upgrade",
 		"expect", "transfer-encoding", "content-length", "accept-encoding", "range",
-		"if-range", "cookie", "x-http-method", "x-http-method-override",
-		"x-method-override", "x-original-url", "x-rewrite-url", "http2-settings"};
+		"if-range", "cookie", "x-original-url", "x-rewrite-url", "http2-settings"};
 
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (route_same_header(name, n, words[i]))
@@ -82,6 +81,10 @@ static int read_route_header(struct slice line, struct route_ask *a, struct err 
 	value = slice_trim(value);
 	if (read_framing(name, value, a, e))
 		return -1;
+	if (route_overrides_method(name.at, name.n))
+		return err_set(e, ERR_USAGE,
+			"a route takes the method from the request line only; remove the header %.*s",
+			(int)(name.n < 40 ? name.n : 40), name.at);
 	/* libcurl sends a header without a value when it ends in ';'. */
 	if (!route_drops_header(name.at, name.n) && value.n)
 		str_addf(&a->headers, "%.*s: %.*s\n", (int)name.n, name.at, (int)value.n, value.at);
@@ -115,9 +118,7 @@ static int read_route_target(struct slice target, struct route_ask *a, struct er
 	path.n -= 1 + name.n;
 	str_add(&a->target, path.n ? path.at : "/", path.n ? path.n : 1);
 	a->path = a->target.len;
-	if (asks)
-		str_addf(&a->target, "?%.*s", (int)query.n, query.at);
-	return 0;
+	return asks ? route_add_query(query.at, query.n, &a->target, e) : 0;
 }
 
 static int read_route_head(struct slice head, struct route_ask *a, struct err *e)

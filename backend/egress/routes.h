@@ -1,7 +1,7 @@
 /*
  * routes.h - routes with keys in an egress process: configuration, requests, answers.
  *
- * route_tell.c reads what berth up tells, route_request.c what the agent asks, route_link.c is one request,
+ * route_tell.c reads what berth up tells, route_request.c and route_query.c what the agent asks, route_link.c is one request,
  * route_curl.c the library that makes it, route_answer.c what the agent gets to see, route_tokens.c what it cost.
  */
 #ifndef EGRESS_ROUTES_H
@@ -129,6 +129,10 @@ int route_read_request(const char *bytes, size_t len, struct route_ask *ret, str
 /* Is it one that the agent has no say in? */
 bool route_drops_header(const char *name, size_t n);
 bool route_same_header(const char *name, size_t n, const char *word);
+/* "?" and the query, without the parameters that name a key.  -1: one of them asks for another method. */
+int route_add_query(const char *query, size_t len, struct str *out, struct err *e);
+/* A header by which some servers take another method than that of the request line. */
+bool route_overrides_method(const char *name, size_t n);
 
 enum body_state {
 	BODY_SIZE,

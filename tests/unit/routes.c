@@ -306,9 +306,96 @@ static void headers_that_name_somebody(void **state)
 			fail_msg("dropped: %s", others[i]);
 }
 
+/* The target of "GET /a/x<query>" as it is passed on; "400" where it is refused. */
+static void expect_query(const char *query, const char *header, const char *want)
+{
+	AUTO_FREE char *text = xasprintf("GET /a/x%s HTTP/1.1\r\n%s\r\n", query, header);
+	struct route_ask ask = {0};
+	struct err why = ERR_INIT;
+
+	str_init(&ask.target);
+	str_init(&ask.headers);
+	if (route_read_request(text, strlen(text), &ask, &why) < 0)
+		assert_string_equal(want, strstr(why.msg, "method") ? "method" : why.msg);
+	else
+		assert_string_equal(ask.target.s, want);
+	route_ask_release(&ask);
+}
+
+/* Its own key is dropped, as from the headers. */
+static void keys_in_queries(void **state)
+{
+	static const char *const keys[] = {"key", "KEY", "$key", "%24key", "k%65y", "%6B%65%79",
+		"%256bey", "%25256bey", "%%36bey", "key%00", "key[]", "key%5B0%5D", "%20key",
+		"+key", "api_key", "api-key", "apiKey", "api%5fkey", "api.key", "access_token",
+		"access%5Ftoken", "$access_token", "Access-Token", "oauth_token", "private_token",
+		"token", "subscription-key", "X-Goog-Api-Key", "X-Amz-Security-Token"};
+	static const char *const others[] = {"keys", "keyword", "monkey", "alt", "pageToken",
+		"model", "method", "api-version", "q"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		const struct {
+			const char *form, *want;
+		} forms[] = {{"?%s=mine", "/x"}, {"?%s", "/x"}, {"?a=1&%s=mine", "/x?a=1"},
+			{"?%s=mine&a=1", "/x?a=1"}, {"?a=1&%s=mine&%s=mine;b=2", "/x?a=1;b=2"},
+			{"?a=1;%s=mine", "/x?a=1"}, {"?&%s=mine", "/x?"}};
+
+		for (size_t k = 0; k < COUNT(forms); k++) {
+			AUTO_STR struct str query = STR_INIT;
+
+			for (const char *at = forms[k].form; *at; at++) {
+				if (at[0] == '%' && at[1] == 's')
+					str_adds(&query, keys[i]), at++;
+				else
+					str_addc(&query, *at);
+			}
+			expect_query(query.s, "", forms[k].want);
+		}
+	}
+	for (size_t i = 0; i < COUNT(others); i++) {
+		AUTO_FREE char *query = xasprintf("?%s=1&&b", others[i]),
+			       *want = xasprintf("/x%s", query);
+
+		expect_query(query, "", want);
+	}
+	expect_query("", "", "/x");
+	expect_query("?", "", "/x?");
+	expect_query("?a=key=1&b=%26key%3D1", "", "/x?a=key=1&b=%26key%3D1");
+}
+
+/* The method that was judged is the one that counts. */
+static void other_methods(void **state)
+{
+	static const char *const params[] = {"$httpMethod", "%24httpMethod", "%2524httpMethod",
+		"$HTTPMETHOD", "httpMethod", "http_method", "$http%4dethod", "$.httpMethod",
+		"$httpHeaders", "x-http-method-override", "X-HTTP-Method-Override",
+		"x%2dhttp%2Dmethod%2doverride", "X_HTTP_METHOD", "_method", "%5fmethod",
+		"%255Fmethod", "$method", "_method[]"};
+	static const char *const headers[] = {"x-http-method-override", "X-HTTP-Method-Override",
+		"X_HTTP_Method_Override", "X-HTTP-Method", "X-Method-Override"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(params); i++) {
+		AUTO_FREE char *first = xasprintf("?%s=DELETE", params[i]),
+			       *last = xasprintf("?key=x;a&%s=DELETE", params[i]);
+
+		expect_query(first, "", "method");
+		expect_query(last, "", "method");
+	}
+	for (size_t i = 0; i < COUNT(headers); i++) {
+		AUTO_FREE char *line = xasprintf("%s: DELETE\r\n", headers[i]);
+
+		expect_query("", line, "method");
+	}
+	expect_query("?method=x", "X-Method: y\r\n", "/x?method=x");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_in_queries),
+		cmocka_unit_test(other_methods),
 		cmocka_unit_test(answers_that_are_cut_off),
 		cmocka_unit_test(headers_that_name_somebody),
 		cmocka_unit_test(where_to),
