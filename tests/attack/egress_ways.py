@@ -15,8 +15,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from boxed import (PATIENCE, PROXY_PORT, Server, begin, berth, case, client, done, echo, end_pid, everything, give_v6,  # noqa: E402
+from boxed import (PATIENCE, PROXY_PORT, Server, begin, berth, case, client, done, echo, end_pid, give_v6,  # noqa: E402
                    inspect_pid, say, wait_until, write)
+from said import everything  # noqa: E402
 
 AT_LEAST, FLOOD = 60, 10_000
 GOOD_AT, TRAP_AT, DNS_AT, TMP = "127.77.0.9", "127.77.0.10", "127.77.0.53", os.environ["TMPDIR"]

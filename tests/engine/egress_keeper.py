@@ -13,6 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from boxed import BERTH, PATIENCE, Server, begin, berth, case, done, end_pid, inside, wait_until, write, write_team  # noqa: E402
+from said import everything  # noqa: E402
 
 ID = begin("keep")
 RUN = f"{os.environ['XDG_RUNTIME_DIR']}/berth"
@@ -42,10 +43,7 @@ def say(request):
             try:
                 s.connect(("127.0.0.1", 3128))
                 s.sendall(request)
-                said = b""
-                while more := s.recv(4096):
-                    said += more
-                return said.decode()
+                return everything(s).decode()
             except OSError:
                 return ""
     return inside(run)

@@ -13,7 +13,8 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from boxed import connect as connect_to  # noqa: E402
-from boxed import BERTH, Server, begin, berth, case, clients, done, echo, end_pid, end_pids, everything, inside, wait_until, write_team  # noqa: E402
+from boxed import BERTH, Server, begin, berth, case, clients, done, echo, end_pid, end_pids, inside, wait_until, write_team  # noqa: E402
+from said import everything  # noqa: E402
 
 ID = begin("relay")
 BOX = f"berth-{ID}"

@@ -17,6 +17,7 @@ import boxed  # noqa: E402
 from boxed import BERTH, PATIENCE, begin, berth, case, done, echo, give_v6, inside, inspect_pid, wait_until, write_team  # noqa: E402
 from mcp_client import Client  # noqa: E402
 from person import Person  # noqa: E402
+from said import everything, everything_cut  # noqa: E402
 
 SCHEMA = [sys.executable, os.path.join(os.environ["SRC"], "tests/lib/schema.py"), os.path.join(os.environ["SRC"], "tests/data/schema")]
 ID = begin("port")
@@ -53,16 +54,6 @@ def client(port, address="127.0.0.1"):
     return s
 
 
-def everything(s):
-    data = b""
-    try:
-        while more := s.recv(65536):
-            data += more
-    except ConnectionResetError:
-        return data, True
-    return data, False
-
-
 def refused(port, address="127.0.0.1"):
     try:
         client(port, address).close()
@@ -75,7 +66,7 @@ def is_cut(port):
     """A connection that ends by itself, by a reset, which may come before connect() has returned."""
     try:
         with client(port) as s:
-            return everything(s) == (b"", True)
+            return everything_cut(s) == (b"", True)
     except ConnectionResetError:
         return True
 
@@ -101,7 +92,7 @@ def _():
         with client(port) as s:
             try:
                 s.sendall(b"GET /index.html HTTP/1.0\r\n\r\n")
-                return everything(s)[0].endswith(b"hello from inside\n")
+                return everything(s).endswith(b"hello from inside\n")
             except (ConnectionResetError, BrokenPipeError):
                 return False
     wait_until(answers)
@@ -148,7 +139,7 @@ def _():
         sent = os.urandom(5_000_000)
         with client(port) as s:
             threading.Thread(target=lambda s=s, sent=sent: (s.sendall(sent), s.shutdown(socket.SHUT_WR)), daemon=True).start()
-            got, cut = everything(s)
+            got, cut = everything_cut(s)
             assert got == sent and not cut, (len(got), cut)
         assert row(server.port)["up"] == row(server.port)["down"] == len(sent), row(server.port)
         wait_until(lambda server=server: not row(server.port)["open"])
@@ -294,7 +285,7 @@ def _():
     s.sendall(b"x")
     assert s.recv(1) == b"x"
     os.kill(end_pids()[0], signal.SIGKILL)
-    assert everything(s)[0] == b""
+    assert everything(s) == b""
     s.close()
     wait_until(lambda: refused(port))
     assert row(server.port)["state"] == "lost" and row(server.port)["host_port"] == port
@@ -453,7 +444,7 @@ def _():
     assert s.recv(1) == b"x"
     server.stop()
     berth("down", "team.yaml")
-    assert everything(s)[0] == b""
+    assert everything(s) == b""
     s.close()
     wait_until(lambda: refused(port) and not end_pids())
     assert not rows()

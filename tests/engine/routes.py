@@ -16,7 +16,8 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from boxed import BERTH, PATIENCE, Server, begin, berth, case, client, clients, done, end_pid, everything, inspect_pid, say, wait_until, write_team  # noqa: E402
+from boxed import BERTH, PATIENCE, Server, begin, berth, case, client, clients, done, end_pid, inspect_pid, say, wait_until, write_team  # noqa: E402
+from said import everything  # noqa: E402
 
 ID = begin("route", "127.77.0.2 api.test wrong.test")
 KEY = "sk-sksk-test-3f9aZ_k7.sksk-Qx=="

@@ -16,8 +16,9 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 from boxed import connect as connect_to  # noqa: E402
-from boxed import (Server, begin, berth, case, client, done, echo, end_pid, everything, say, wait_until, write,  # noqa: E402
+from boxed import (Server, begin, berth, case, client, done, echo, end_pid, say, wait_until, write,  # noqa: E402
                    write_team)
+from said import everything  # noqa: E402
 
 HERE = "127.77.0.9"
 FAR, FAR6 = "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"

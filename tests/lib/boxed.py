@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 
+from said import everything
+
 PATIENCE = 60
 BERTH = os.environ["BERTH"]
 PROXY_PORT = 3128
@@ -145,16 +147,6 @@ def clients(n):
             made.append(socket.create_connection(("127.0.0.1", PROXY_PORT), PATIENCE))
         return made
     return inside(reach)
-
-
-def everything(s):
-    data = b""
-    try:
-        while more := s.recv(65536):
-            data += more
-    except ConnectionResetError:
-        pass
-    return data
 
 
 def say(text, family=socket.AF_INET):

@@ -58,16 +58,6 @@ class End:
         self.agent.close()
 
 
-def everything(s):
-    got = b""
-    try:
-        while more := s.recv(4096):
-            got += more
-    except ConnectionResetError:
-        pass
-    return got
-
-
 def tell(box, *rules):
     """As `berth net allow` and `forget` do it, for an agent whose container there is not."""
     text = "".join(line + "\n" for line in rules).encode()

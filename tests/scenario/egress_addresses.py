@@ -29,8 +29,9 @@ if "OWN_NETWORK" not in os.environ:
     os.environ["OWN_NETWORK"] = "1"
     os.execvp("unshare", ["unshare", "-nm", "--propagation", "private", "sh", "-c",
                           f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && exec "$@"', "sh", sys.executable, __file__])
-from egress_end import PATIENCE, End, established, everything, tell  # noqa: E402
+from egress_end import PATIENCE, End, established, tell  # noqa: E402
 from mcp_client import case, main  # noqa: E402
+from said import everything  # noqa: E402
 
 HERE = socket.create_server(("0.0.0.0", 0), backlog=64)
 HERE.settimeout(PATIENCE)

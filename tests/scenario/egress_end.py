@@ -10,8 +10,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from egress_end import PATIENCE, End, established, everything, tell  # noqa: E402
+from egress_end import PATIENCE, End, established, tell  # noqa: E402
 from mcp_client import case, main  # noqa: E402
+from said import everything  # noqa: E402
 
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
