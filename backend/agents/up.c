@@ -168,14 +168,19 @@ static int open_egress(struct bringing *b, const char *id, struct err *e)
 	const struct egress_def *d = &b->def->egress;
 	const struct str *told = &b->routes.told, *kept = &b->routes.kept;
 	uint16_t ask_s = b->h->defaults.egress_ask_s ? b->h->defaults.egress_ask_s : EGRESS_ASK_S;
+	struct egress_file_rules rules = {.allow = d->allow.word,
+		.nallow = d->allow.n,
+		.deny = d->deny.word,
+		.ndeny = d->deny.n,
+		.ask_s = d->ask ? ask_s : 0,
+		.upstream = d->upstream,
+		.rate = b->def->net_rate_bytes};
 
-	if (!d->ask)
-		ask_s = 0;
 	if (!d->on)
 		return 0;
-	if (egress_end_silent(b->spec.name, e) || keep_egress_way(b, id, e) ||
-		egress_put_file_rules(b->spec.name, d->allow.word, d->allow.n, d->deny.word,
-			d->deny.n, ask_s, d->upstream, b->def->net_rate_bytes, e))
+	if (network_subnets(b->h, &b->mem, &rules.networks, &rules.nnetworks, e) ||
+		egress_end_silent(b->spec.name, e) || keep_egress_way(b, id, e) ||
+		egress_put_file_rules(b->spec.name, &rules, e))
 		return -1;
 	return egress_keep_routes(b->spec.name, kept->s, kept->len, e) ||
 			egress_start(b->spec.name, id, e) ||

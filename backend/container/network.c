@@ -102,6 +102,34 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 	return 1;
 }
 
+int network_subnets(
+	struct agents_host *h, struct arena *mem, const char *const **ret, size_t *n, struct err *e)
+{
+	AUTO_JSON cJSON *root = sync_json(h->at.engine, "list the networks of %s", "the engine",
+		"GET", "/networks", NULL, 0, e);
+	const cJSON *network, *config;
+	const char **word;
+	size_t most = 0;
+
+	if (!root)
+		return -1;
+	cJSON_ArrayForEach(network, root) most +=
+		ejson_count(ejson_path(network, "IPAM", "Config", NULL));
+	*ret = word = arena_array(mem, most + 1, sizeof *word);
+	*n = 0;
+	cJSON_ArrayForEach(network, root)
+	{
+		cJSON_ArrayForEach(config, ejson_path(network, "IPAM", "Config", NULL))
+		{
+			const char *subnet = ejson_string(config, "Subnet");
+
+			if (*subnet)
+				word[(*n)++] = arena_strdup(mem, subnet);
+		}
+	}
+	return 0;
+}
+
 static int create_network(
 	struct agents_host *h, const char *full, struct arena *mem, const char **id, struct err *e)
 {

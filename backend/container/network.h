@@ -21,6 +21,9 @@ int network_find(struct agents_host *h, const struct team *t, const char *name, 
 /* The same, made when missing; recorded. */
 int network_make(struct agents_host *h, const struct team *t, const char *name, struct arena *mem,
 	const char **id, struct err *e);
+/* The subnets of all networks of the engine, in mem. */
+int network_subnets(struct agents_host *h, struct arena *mem, const char *const **ret, size_t *n,
+	struct err *e);
 /* After a container left: remove the network if it is ours and nobody uses it.  Anything else, "none"
  * and "bridge" too, is left alone. */
 void network_tidy(struct agents_host *h, const char *id);

@@ -93,6 +93,21 @@ int egress_ask_log(const char *name, struct egress_event *out, size_t n, struct 
 	return r < 0 ? -1 : (int)found;
 }
 
+int egress_ask_reached(const char *name, struct egress_reached *out, struct err *e)
+{
+	const struct egress_question q = {EGRESS_ASK_REACHED, 0};
+	AUTO_CLOSE int fd = ask_question(name, true, &q, NULL, e);
+	size_t found = 0;
+	int r = 0;
+
+	if (fd < 0)
+		return -1;
+	while (found <= EGRESS_REACHED_MAX &&
+		(r = hear_answer(fd, name, &out[found], sizeof *out, e)) > 0)
+		found++;
+	return r < 0 ? -1 : (int)found;
+}
+
 static int tell_egress(uint32_t what, const char *name, const char *text, size_t len, struct err *e)
 {
 	const struct egress_question q = {what, (uint32_t)len};

@@ -31,6 +31,18 @@ static void answer_log(struct end *end, int conn, uint64_t n)
 	}
 }
 
+static void answer_reached(struct end *end, int conn)
+{
+	link_count(end);
+	for (size_t i = 0; i <= end->nreached; i++) {
+		const struct egress_reached *r =
+			&end->reached[i < end->nreached ? i : EGRESS_REACHED_MAX];
+
+		if (r->connections && send(conn, r, sizeof *r, MSG_NOSIGNAL) < 0)
+			return;
+	}
+}
+
 static void take_rules(struct end *end, int conn, const char *text, size_t len)
 {
 	AUTO_FREE struct egress_rule *rules = xcalloc(EGRESS_RULES_MAX, sizeof *rules);
@@ -111,6 +123,8 @@ bool control_answer(struct end *end, int conn, uid_t owner)
 		answer_usage(end, conn);
 	else if (q.what == EGRESS_ASK_LOG)
 		answer_log(end, conn, q.count);
+	else if (q.what == EGRESS_ASK_REACHED)
+		answer_reached(end, conn);
 	else if (q.what == EGRESS_ASK_QUEUE)
 		asked_tell_queue(end, conn);
 	else if (q.what == EGRESS_WATCH)

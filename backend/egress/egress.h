@@ -61,11 +61,18 @@ int egress_kept_routes(const char *name, struct str *ret, struct err *e);
 int egress_start_again(
 	const char *name, const char *id, const char *routes, size_t len, struct err *e);
 
-/* What the file says takes the place of what it said before; decisions of a person stay.  `upstream` as
- * egress_parse_upstream reads it, NULL: none; `rate` in bytes a second, 0: none. */
-int egress_put_file_rules(const char *name, const char *const *allow, size_t nallow,
-	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, uint64_t rate,
-	struct err *e);
+/* What the team file and the engine say. */
+struct egress_file_rules {
+	const char *const *allow, *const *deny;
+	const char *const
+		*networks; /* subnets of the engine's networks; the public ones become rules */
+	size_t nallow, ndeny, nnetworks;
+	uint16_t ask_s;
+	const char *upstream; /* as egress_parse_upstream reads it, NULL: none */
+	uint64_t rate;        /* bytes a second, 0: none */
+};
+/* It takes the place of what they said before; decisions of a person stay. */
+int egress_put_file_rules(const char *name, const struct egress_file_rules *f, struct err *e);
 
 /* --- on the control socket --- */
 
@@ -78,6 +85,7 @@ enum egress_question_kind {
 	EGRESS_DECIDE, /* struct egress_decision behind it; answered by a verdict */
 	EGRESS_TELL_ROUTES,
 	EGRESS_REQUEST, /* struct egress_wish behind it; answered by a verdict when it is decided */
+	EGRESS_ASK_REACHED,
 };
 #define EGRESS_MESSAGE_MAX (EGRESS_RULES_BYTES + 16)
 

@@ -1,6 +1,7 @@
 /* egress_rules.c - finds the rule that decides on a target. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/egress.h>
@@ -91,6 +92,46 @@ const struct egress_rule *egress_upstream(const struct egress_rule *rules, size_
 	return NULL;
 }
 
+int egress_parse_network(const char *text, struct egress_rule *ret, struct err *e)
+{
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : 0;
+	char host[EGRESS_HOST_MAX], *end = NULL;
+	unsigned long bits = slash ? strtoul(slash + 1, &end, 10) : 0;
+
+	*ret = (struct egress_rule){0};
+	/* A port is asked for by all that is a target. */
+	snprintf(host, sizeof host, strchr(text, ':') ? "[%.*s]" : "%.*s",
+		(int)(len < 64 ? len : 64), text);
+	if (!slash || egress_parse_target(host, strlen(host), 1, &ret->at, NULL) ||
+		!ret->at.literal.family || !bits || *end ||
+		bits > (ret->at.literal.family == AF_INET ? 32 : 128))
+		return err_set(
+			e, ERR_USAGE, "\"%.60s\" is not a network: expected ADDRESS/BITS", text);
+	ret->net_bits = (uint8_t)bits;
+	return 0;
+}
+
+static bool is_in_network(const struct egress_rule *r, const struct egress_address *a)
+{
+	const uint8_t *from = r->at.literal.v6.s6_addr,
+		      *at = a->v6.s6_addr; /* v4 begins there, too */
+	unsigned whole = r->net_bits / 8, rest = r->net_bits % 8;
+
+	return r->net_bits && a->family == r->at.literal.family && !memcmp(from, at, whole) &&
+		(!rest || (from[whole] ^ at[whole]) >> (8 - rest) == 0);
+}
+
+bool egress_of_engine(const struct egress_rule *rules, size_t n, const struct egress_address *a)
+{
+	const struct egress_address inside = egress_v4_inside(a);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_in_network(&rules[i], a) || is_in_network(&rules[i], &inside))
+			return true;
+	return false;
+}
+
 static void write_upstream(const struct egress_rule *r, char out[EGRESS_RULE_MAX])
 {
 	bool v6 = r->at.literal.family == AF_INET6;
@@ -117,6 +158,10 @@ void egress_write_rule(const struct egress_rule *r, char out[EGRESS_RULE_MAX])
 		snprintf(out, EGRESS_RULE_MAX, "%" PRIu64, r->rate);
 		return;
 	}
+	if (r->net_bits) {
+		snprintf(out, EGRESS_RULE_MAX, "%s/%u", r->at.host, r->net_bits);
+		return;
+	}
 	egress_write_target(&r->at, target);
 	snprintf(out, EGRESS_RULE_MAX, "%s%s%s", r->tls ? EGRESS_TLS : "", r->below ? "*." : "",
 		target);
@@ -130,6 +175,8 @@ const char *egress_rule_verb(const struct egress_rule *r)
 		return "upstream";
 	if (r->rate)
 		return "rate";
+	if (r->net_bits)
+		return "engine";
 	return r->allow ? "allow" : "deny";
 }
 

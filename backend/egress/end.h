@@ -68,6 +68,8 @@ struct end {
 	struct egress_event
 		event[EGRESS_EVENTS_MAX]; /* a ring; event id is at id % EGRESS_EVENTS_MAX */
 	struct egress_usage usage;
+	struct egress_reached reached[EGRESS_REACHED_MAX + 1]; /* the last: all others */
+	size_t nreached;                                       /* without that */
 	struct asking asking;
 };
 
@@ -84,6 +86,8 @@ void link_begin(struct end *end, int client);
 void link_judge_again(struct end *end);
 /* The limit of its rules, for all that passes from then on. */
 void link_set_rate(struct end *end);
+/* Something waits for its rate: a connection, or a request of a route. */
+void link_await_rate(struct end *end);
 /* The bytes so far of those that are open are added to their events. */
 void link_count(struct end *end);
 
@@ -100,6 +104,12 @@ bool control_answer(struct end *end, int conn, uid_t owner);
 /* A connection held for `to` may go on, or is refused for `v`. */
 void link_allow_held(struct end *end, const struct egress_target *to);
 void link_refuse_held(struct end *end, enum egress_verdict v);
+
+/* --- reached.c --- */
+/* A connection to it passes bytes from now on; what it returns stays. */
+struct egress_reached *reached_add(struct end *end, const struct egress_target *to);
+/* NULL is fine: it has not got there. */
+void reached_count(struct egress_reached *r, uint64_t up, uint64_t down);
 
 /* --- asked.c --- */
 void asked_open(struct end *end);

@@ -74,6 +74,7 @@ static void count_bytes(struct link *l)
 
 	u->up += up - l->counted_up;
 	u->down += down - l->counted_down;
+	reached_count(l->reached, up - l->counted_up, down - l->counted_down);
 	l->counted_up = up;
 	l->counted_down = down;
 	if (!e)
@@ -257,6 +258,7 @@ static void pass_begun(struct link *l)
 	size_t rest = l->nin - l->ask.used;
 	AUTO_STR struct str out = STR_INIT;
 
+	l->reached = reached_add(l->end, &l->ask.to);
 	if (l->ask.kind == FRONT_FORWARD) {
 		rest = rest < l->ask.body ? rest : (size_t)l->ask.body;
 		str_add(&out, l->ask.head.s, l->ask.head.len);
@@ -470,6 +472,7 @@ static void on_rate(uv_timer_t *t)
 		waiting[END_UP] += l->up.starved;
 		waiting[END_DOWN] += l->down.starved;
 	}
+	route_count_waiting(end, waiting);
 	for (int way = 0; way < END_WAYS; way++)
 		relay_rate_go_on(&end->rate[way], waiting[way]);
 	for (struct link *l = end->links; l; l = next) {
@@ -479,6 +482,13 @@ static void on_rate(uv_timer_t *t)
 		move_bytes(l);
 		link_watch(l);
 	}
+	route_rate_go_on(end);
+}
+
+void link_await_rate(struct end *end)
+{
+	if (!uv_is_active((uv_handle_t *)&end->rate_timer))
+		uv_timer_start(&end->rate_timer, on_rate, RATE_MS, 0);
 }
 
 void link_set_rate(struct end *end)
@@ -496,8 +506,8 @@ static void move_bytes(struct link *l)
 		link_close(l);
 		return;
 	}
-	if ((l->up.starved || l->down.starved) && !uv_is_active((uv_handle_t *)&l->end->rate_timer))
-		uv_timer_start(&l->end->rate_timer, on_rate, RATE_MS, 0);
+	if (l->up.starved || l->down.starved)
+		link_await_rate(l->end);
 	/* A request of known length is over with its answer. */
 	if (l->down.passed && (l->up.passed || l->ask.kind == FRONT_FORWARD)) {
 		link_close(l);

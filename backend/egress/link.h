@@ -55,6 +55,7 @@ struct link {
 	struct str via, reply;    /* what it is asked, a login with it; and what it says */
 	struct relay up, down;
 	uint64_t counted_up, counted_down; /* of theirs */
+	struct egress_reached *reached;    /* NULL: not yet */
 	uint64_t id;
 	int64_t begun_ns;
 };

@@ -10,8 +10,13 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +34,45 @@ static const struct egress_rule *judge_address(const struct link *l, const struc
 	return egress_judge(l->end->rules, l->end->nrules, &t);
 }
 
-/* This machine's, as it stands or as the v4 address that it carries. */
+static struct egress_address read_address(const struct sockaddr *at)
+{
+	struct egress_address a = {.family = at ? at->sa_family : 0};
+
+	if (a.family == AF_INET)
+		a.v4 = ((const struct sockaddr_in *)(const void *)at)->sin_addr;
+	else if (a.family == AF_INET6)
+		a.v6 = ((const struct sockaddr_in6 *)(const void *)at)->sin6_addr;
+	return a;
+}
+
+/* What an engine puts between its containers.  Not known: yes. */
+static bool is_bridge(const char *interface)
+{
+	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ask = {.ifr_data = (void *)&info};
+	AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(ask.ifr_name, sizeof ask.ifr_name, "%s", interface);
+	if (fd < 0)
+		return true;
+	return !ioctl(fd, SIOCETHTOOL, &ask) && !strcmp(info.driver, "bridge");
+}
+
+static bool is_beside(
+	const struct ifaddrs *i, const struct egress_address *own, const struct egress_address *a)
+{
+	const struct egress_address mask = read_address(i->ifa_netmask);
+	size_t len = own->family == AF_INET ? sizeof own->v4 : sizeof own->v6;
+
+	if (!own->family || own->family != a->family || mask.family != own->family)
+		return false;
+	for (size_t k = 0; k < len; k++)
+		if ((own->v6.s6_addr[k] ^ a->v6.s6_addr[k]) & mask.v6.s6_addr[k])
+			return false;
+	return true;
+}
+
+/* This machine's, or of a container on a bridge of its own; as it stands or as the v4 address that it carries. */
 static bool is_own_address(const struct egress_address *a)
 {
 	const struct egress_address inside = egress_v4_inside(a);
@@ -39,13 +82,11 @@ static bool is_own_address(const struct egress_address *a)
 	if (getifaddrs(&all))
 		return true; /* not known: no */
 	for (const struct ifaddrs *i = all; i && !own; i = i->ifa_next) {
-		struct egress_address at = {.family = i->ifa_addr ? i->ifa_addr->sa_family : 0};
+		const struct egress_address at = read_address(i->ifa_addr);
 
-		if (at.family == AF_INET)
-			at.v4 = ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr;
-		else if (at.family == AF_INET6)
-			at.v6 = ((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr;
-		own = egress_same_address(&at, a) || egress_same_address(&at, &inside);
+		own = egress_same_address(&at, a) || egress_same_address(&at, &inside) ||
+			((is_beside(i, &at, a) || is_beside(i, &at, &inside)) &&
+				is_bridge(i->ifa_name));
 	}
 	freeifaddrs(all);
 	return own;
@@ -65,7 +106,9 @@ static const struct egress_rule *find_denial(const struct link *l, const struct 
 static bool may_dial(const struct link *l, const struct egress_address *a)
 {
 	return !find_denial(l, a) &&
-		(judge_address(l, a) || (!egress_special(a) && !is_own_address(a)));
+		(judge_address(l, a) ||
+			(!egress_special(a) && !is_own_address(a) &&
+				!egress_of_engine(l->end->rules, l->end->nrules, a)));
 }
 
 bool link_may_stay(const struct link *l)

@@ -33,8 +33,11 @@ void relay_rate_go_on(struct relay_rate *rate, unsigned waiting)
 	uint64_t burst = largest(rate->a_second / BURSTS_A_SECOND, LEAST_BYTES);
 	int64_t now = clock_mono_ns();
 	double passed = (double)(now - rate->at_ns) / 1e9,
-	       more = (double)rate->left + passed * (double)rate->a_second;
+	       more = (double)rate->left + passed * (double)rate->a_second,
+	       paid = more < (double)rate->owed ? more : (double)rate->owed;
 
+	rate->owed = rate->a_second ? rate->owed - (uint64_t)paid : 0;
+	more -= paid;
 	rate->left = more < (double)burst ? (uint64_t)more : burst;
 	rate->share = largest(rate->left / (waiting ? waiting : 1), LEAST_BYTES);
 	rate->at_ns = now;
@@ -47,6 +50,27 @@ static size_t ask_rate(struct relay *r, size_t want, uint64_t turn)
 
 	r->starved = may < want && may < LEAST_BYTES;
 	return r->starved ? 0 : want < may ? want : (size_t)may;
+}
+
+size_t relay_rate_take(struct relay_rate *rate, size_t want)
+{
+	size_t may = rate->left < want ? (size_t)rate->left : want;
+
+	if (!rate->a_second)
+		return want;
+	if (may < want && may < LEAST_BYTES)
+		return 0;
+	rate->left -= may;
+	return may;
+}
+
+bool relay_rate_take_whole(struct relay_rate *rate, size_t bytes)
+{
+	size_t some = relay_rate_take(rate, bytes);
+
+	if (rate->a_second)
+		rate->owed += some ? bytes - some : 0;
+	return some || !bytes;
 }
 
 static int borrow_pipe(struct relay *r, struct relay_pipes *pipes)

@@ -18,9 +18,10 @@ struct relay_pipes { /* of one end */
 	int n;
 };
 
-struct relay_rate {        /* of all connections of an agent, in one direction */
+struct relay_rate {        /* of all connections and requests of an agent, in one direction */
 	uint64_t a_second; /* bytes; 0: there is no limit */
 	uint64_t left;     /* that may pass now */
+	uint64_t owed;     /* that passed before it might, to be waited for first */
 	uint64_t share;    /* of it in a connection's turn */
 	int64_t at_ns;     /* when that was counted */
 };
@@ -41,6 +42,10 @@ struct relay {
 void relay_init(struct relay *r, int from, int to, uint64_t most, struct relay_rate *rate);
 /* Time has passed; so many connections wait for it. */
 void relay_rate_go_on(struct relay_rate *rate, unsigned waiting);
+/* So many of `want` bytes may pass now, and are counted; 0: they must wait. */
+size_t relay_rate_take(struct relay_rate *rate, size_t want);
+/* The same for what cannot be cut in two.  False: it must wait. */
+bool relay_rate_take_whole(struct relay_rate *rate, size_t bytes);
 /* Move what can be moved now.  -1: the connection is broken. */
 int relay_move(struct relay *r, struct relay_pipes *pipes);
 bool relay_wants_read(const struct relay *r);

@@ -19,6 +19,7 @@
 #define LIBRARY "libcurl.so.4"
 #define CONNECT_MS 10000L
 #define IDLE_CONNECTIONS 16L
+#define LEAST_PIECE 1024 /* libcurl's smallest buffer */
 
 #define CALLS(x)                                                                                  \
 	x(curl_global_init) x(curl_easy_init) x(curl_easy_setopt) x(curl_easy_getinfo)            \
@@ -297,6 +298,16 @@ static void set_address(struct transfer *t, const struct route *r, const struct 
 	c->curl_easy_setopt(t->easy, CURLOPT_NOSIGNAL, 1L);
 }
 
+/* What comes cannot be cut in two: ten milliseconds of the rate. */
+static long piece_of_rate(uint64_t rate)
+{
+	uint64_t piece = rate / 100;
+
+	return (long)(piece < LEAST_PIECE             ? LEAST_PIECE
+			: piece < CURL_MAX_WRITE_SIZE ? piece
+						      : CURL_MAX_WRITE_SIZE);
+}
+
 int transfer_begin(
 	struct transfer *t, const struct route *r, const struct route_ask *a, struct err *e)
 {
@@ -315,8 +326,8 @@ int transfer_begin(
 	c->curl_easy_setopt(t->easy, CURLOPT_WRITEFUNCTION, on_transfer_body);
 	c->curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
 	c->curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-	c->curl_easy_setopt(t->easy, CURLOPT_MAX_SEND_SPEED_LARGE, (curl_off_t)t->rate);
-	c->curl_easy_setopt(t->easy, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)t->rate);
+	if (t->rate)
+		c->curl_easy_setopt(t->easy, CURLOPT_BUFFERSIZE, piece_of_rate(t->rate));
 	if (!c->curl_multi_add_handle(t->curl->multi, t->easy))
 		return 0;
 	transfer_end(t);

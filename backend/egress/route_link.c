@@ -34,6 +34,7 @@ struct route_link {
 	size_t nin;
 	struct route_ask ask;
 	struct route *route; /* NULL: not known yet */
+	struct egress_reached *reached;
 	struct route_body body;
 	struct route_answer answer;
 	struct transfer transfer;
@@ -43,6 +44,7 @@ struct route_link {
 	size_t sent;
 	bool starved,
 		blocked; /* the server was told to wait for the agent's body; for the agent to read */
+	bool slow[END_WAYS];          /* for the rate of its agent */
 	bool told, chunked, bodyless; /* the answer's head is in `out`; how its body is sent */
 	bool lost;                    /* the agent has gone */
 	bool charged;                 /* what it cost was added, if anything */
@@ -74,6 +76,7 @@ static void note_route_bytes(struct route_link *l, size_t up, size_t down)
 	l->down += down;
 	l->end->usage.up += up;
 	l->end->usage.down += down;
+	reached_count(l->reached, up, down);
 	l->route->bytes += up + down;
 	l->route->figures->up += up;
 	l->route->figures->down += down;
@@ -193,12 +196,25 @@ static void refuse_route(
 
 /* --- called by libcurl --- */
 
+static size_t wait_for_rate(struct route_link *l, int way)
+{
+	l->slow[way] = true;
+	link_await_rate(l->end);
+	return TRANSFER_LATER;
+}
+
 static size_t give_body(void *ctx, char *out, size_t cap)
 {
 	struct route_link *l = ctx;
-	size_t used;
-	ssize_t n = route_body_take(&l->body, (const char *)l->in, l->nin, out, cap, &used);
+	struct relay_rate *rate = &l->end->rate[END_UP];
+	size_t used, may = relay_rate_take(rate, l->nin < cap ? l->nin : cap);
+	ssize_t n;
 
+	if (l->nin && !may)
+		return wait_for_rate(l, END_UP);
+	n = route_body_take(&l->body, (const char *)l->in, l->nin, out, l->nin ? may : cap, &used);
+	if (rate->a_second)
+		rate->left += may - (n > 0 ? (size_t)n : 0);
 	if (n < 0) {
 		l->why = "the chunks of the request's body are malformed";
 		return TRANSFER_FAIL;
@@ -273,6 +289,8 @@ static size_t hear_answer_body(void *ctx, const char *bytes, size_t n)
 		l->blocked = true;
 		return TRANSFER_LATER;
 	}
+	if (!relay_rate_take_whole(&l->end->rate[END_DOWN], n))
+		return wait_for_rate(l, END_DOWN);
 	note_route_bytes(l, 0, n);
 	token_scan_add(&l->scan, bytes, n);
 	mask_add(&l->mask, bytes, n, &l->piece);
@@ -387,6 +405,7 @@ static void start_request(struct route_link *l)
 		return;
 	}
 	note_route_verdict(l, EGRESS_ALLOWED);
+	l->reached = reached_add(l->end, &l->route->to.at);
 	l->route->requests++;
 	l->route->figures->requests++;
 	uv_timer_start(&l->timer, on_route_late, QUIET_MS, 0);
@@ -434,6 +453,24 @@ static void run_route(struct route_link *l)
 	if (fed || freed)
 		transfer_go_on(&l->transfer);
 	uv_timer_start(&l->timer, on_route_late, QUIET_MS, 0);
+}
+
+void route_count_waiting(const struct end *end, unsigned waiting[END_WAYS])
+{
+	for (const struct route_link *l = end->routes->links; l; l = l->next)
+		for (int way = 0; way < END_WAYS; way++)
+			waiting[way] += l->slow[way];
+}
+
+void route_rate_go_on(struct end *end)
+{
+	for (struct route_link *l = end->routes->links; l; l = l->next) {
+		if (l->state != PASS_RUN || !(l->slow[END_UP] || l->slow[END_DOWN]))
+			continue;
+		l->slow[END_UP] = l->slow[END_DOWN] = false;
+		transfer_go_on(&l->transfer);
+		watch_route(l);
+	}
 }
 
 static void drain_agent(struct route_link *l)

@@ -174,6 +174,9 @@ void answer_line(struct route_answer *a, const char *line, size_t n);
 
 /* The client's socket and what it has said become the routes'. */
 void route_begin(struct end *end, int client, uint8_t *in, size_t nin, uint64_t id);
+/* Those that wait for the agent's rate are counted; some time later they go on. */
+void route_count_waiting(const struct end *end, unsigned waiting[END_WAYS]);
+void route_rate_go_on(struct end *end);
 /* After rules or routes changed: what may not be is closed. */
 void route_judge_again(struct end *end, bool all);
 /* On the control connection. */
@@ -195,8 +198,9 @@ struct transfer {
 	void (*done)(void *ctx, const char *trouble); /* NULL: all has come */
 	const char *login;                            /* of `proxy`; NULL: none */
 	const struct egress_rule *proxy;              /* NULL: none */
-	uint64_t rate;                                /* bytes a second, each way; 0: as it comes */
-	void *easy, *headers;                         /* NULL: none */
+	uint64_t
+		rate; /* bytes a second; 0: no limit.  It is kept by give and body; pieces are small for it */
+	void *easy, *headers; /* NULL: none */
 	struct route_curl *curl;
 };
 

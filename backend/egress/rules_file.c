@@ -86,7 +86,7 @@ static int read_rule_line(char *line, struct egress_rule *r, struct err *e)
 	if (!rule || strtok_r(NULL, " ", &save) ||
 		(strcmp(verb, "allow") != 0 && strcmp(verb, "deny") != 0 &&
 			strcmp(verb, "ask") != 0 && strcmp(verb, "upstream") != 0 &&
-			strcmp(verb, "rate") != 0))
+			strcmp(verb, "rate") != 0 && strcmp(verb, "engine") != 0))
 		return err_set(e, ERR_CONFIG, "a line of the rules is malformed");
 	if (!strcmp(verb, "ask")) {
 		long s = strtol(rule, NULL, 10);
@@ -96,6 +96,9 @@ static int read_rule_line(char *line, struct egress_rule *r, struct err *e)
 	} else if (*verb == 'r') {
 		*r = (struct egress_rule){.rate = strtoull(rule, NULL, 10)};
 		r->rate += !r->rate; /* what is no number is no way around it */
+	} else if (*verb == 'e') {
+		if (egress_parse_network(rule, r, e))
+			return -1;
 	} else if (*verb == 'u' ? egress_parse_upstream(rule, r, e)
 				: egress_parse_rule(rule, verb[1] == 'l', r, e)) {
 		return -1;
@@ -195,9 +198,35 @@ static int add_file_rules(const char *const *words, size_t nwords, bool allow,
 	return 0;
 }
 
-int egress_put_file_rules(const char *name, const char *const *allow, size_t nallow,
-	const char *const *deny, size_t ndeny, uint16_t ask_s, const char *upstream, uint64_t rate,
-	struct err *e)
+/* What is private is nobody's to dial anyway. */
+static bool is_public_network(const struct egress_rule *r)
+{
+	struct egress_address last = r->at.literal;
+
+	for (unsigned i = r->net_bits; i < (last.family == AF_INET ? 32 : 128); i++)
+		last.v6.s6_addr[i / 8] |= (uint8_t)(0x80 >> i % 8);
+	return !egress_special(&r->at.literal) || !egress_special(&last);
+}
+
+static int add_networks(const char *const *words, size_t nwords, struct egress_rule *rules,
+	size_t *n, struct err *e)
+{
+	struct egress_rule r;
+
+	for (size_t i = 0; i < nwords; i++) {
+		if (egress_parse_network(words[i], &r, e))
+			return -1;
+		if (!is_public_network(&r))
+			continue;
+		if (*n == EGRESS_RULES_MAX)
+			return err_set(e, ERR_REFUSED,
+				"the engine has too many networks with public addresses");
+		rules[(*n)++] = r;
+	}
+	return 0;
+}
+
+int egress_put_file_rules(const char *name, const struct egress_file_rules *f, struct err *e)
 {
 	AUTO_FREE struct egress_rule *old = xcalloc(EGRESS_RULES_MAX, sizeof *old),
 				     *rules = xcalloc(EGRESS_RULES_MAX, sizeof *rules);
@@ -209,15 +238,17 @@ int egress_put_file_rules(const char *name, const char *const *allow, size_t nal
 		return -1;
 	if (egress_load_rules(name, old, &nold, &why) && why.kind != ERR_NOT_FOUND)
 		return err_copy(e, &why);
-	if (add_file_rules(allow, nallow, true, rules, &n, e) ||
-		add_file_rules(deny, ndeny, false, rules, &n, e))
+	if (add_file_rules(f->allow, f->nallow, true, rules, &n, e) ||
+		add_file_rules(f->deny, f->ndeny, false, rules, &n, e) ||
+		add_networks(f->networks, f->nnetworks, rules, &n, e))
 		return -1;
-	if (upstream && n < EGRESS_RULES_MAX && egress_parse_upstream(upstream, &rules[n++], e))
+	if (f->upstream && n < EGRESS_RULES_MAX &&
+		egress_parse_upstream(f->upstream, &rules[n++], e))
 		return -1;
-	if (rate && n < EGRESS_RULES_MAX)
-		rules[n++] = (struct egress_rule){.rate = rate};
-	if (ask_s && n < EGRESS_RULES_MAX)
-		rules[n++] = (struct egress_rule){.ask_s = ask_s};
+	if (f->rate && n < EGRESS_RULES_MAX)
+		rules[n++] = (struct egress_rule){.rate = f->rate};
+	if (f->ask_s && n < EGRESS_RULES_MAX)
+		rules[n++] = (struct egress_rule){.ask_s = f->ask_s};
 	for (size_t i = 0; i < nold && n < EGRESS_RULES_MAX; i++)
 		if (old[i].origin != EGRESS_FILE)
 			rules[n++] = old[i];

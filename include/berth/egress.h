@@ -64,6 +64,9 @@ struct egress_rule {
 	/* Not 0: it decides on nothing either, but names the proxy (`at`) by which all that is not this machine's goes. */
 	uint8_t upstream; /* bits of enum egress_upstream_bit */
 	uint64_t rate;    /* nor here: not 0: so many bytes a second may pass, each way */
+	/* Nor here: not 0: `at` is a network of the engine, of so many bits, where nothing is dialled unless a rule names
+	 * the address itself. */
+	uint8_t net_bits;
 	enum egress_origin origin;
 	int64_t since_s;                /* Unix time; 0 for what the file says */
 	char preset[EGRESS_PRESET_MAX]; /* EGRESS_FILE: which of configs/presets.yaml; "" none */
@@ -73,10 +76,10 @@ struct egress_rule {
 #define EGRESS_ASK_S 30
 #define EGRESS_ASK_S_MAX 600
 const char *egress_rule_verb(
-	const struct egress_rule *r); /* "allow", "deny", "ask", "upstream", "rate" */
+	const struct egress_rule *r); /* "allow", "deny", "ask", "upstream", "rate", "engine" */
 static inline bool egress_rule_decides(const struct egress_rule *r)
 {
-	return !r->ask_s && !r->upstream && !r->rate;
+	return !r->ask_s && !r->upstream && !r->rate && !r->net_bits;
 }
 
 enum egress_upstream_bit {
@@ -92,6 +95,10 @@ int egress_parse_upstream(const char *text, struct egress_rule *ret, struct err 
 const struct egress_rule *egress_upstream(const struct egress_rule *rules, size_t n);
 /* 0: nothing limits it. */
 uint64_t egress_rate(const struct egress_rule *rules, size_t n);
+/* "172.30.0.0/16", as the engine writes the subnet of one of its networks. */
+int egress_parse_network(const char *text, struct egress_rule *ret, struct err *e);
+/* Is it in one of the engine's networks, as it stands or as the v4 address that it carries? */
+bool egress_of_engine(const struct egress_rule *rules, size_t n, const struct egress_address *a);
 /* How long to wait for a person's decision; 0: do not ask. */
 uint16_t egress_asks(const struct egress_rule *rules, size_t n);
 /* "NAME", "*.NAME", "NAME:PORT", an address with or without a port.  Without one it is 443.  What allows a name may begin
@@ -163,6 +170,14 @@ struct egress_event {  /* one connection; plain bytes, sent as they are */
 	int64_t took_us;                  /* from the first byte to the answer */
 };
 
+#define EGRESS_REACHED_MAX 256 /* targets that an end counts one by one */
+
+struct egress_reached {          /* a target that was reached; plain bytes, sent as they are */
+	struct egress_target to; /* port 0: all that have no place of their own */
+	uint64_t connections, up, down;
+	int64_t first_ms, last_ms; /* Unix time: the first connection, the last byte */
+};
+
 struct egress_usage {
 	uint64_t connections, refused, up, down;
 	uint32_t open, rules;
@@ -170,7 +185,7 @@ struct egress_usage {
 	uint32_t relayed; /* its clients come by a program in the container, not by descriptors */
 	int32_t init;     /* the agent's init, as the host numbers it */
 	int32_t self;     /* the end's process */
-	int64_t since_ms;
+	int64_t since_ms; /* Unix time of the end's start, from which all of this is counted */
 };
 
 /* --- what a person is asked --- */
@@ -204,6 +219,9 @@ struct egress_queue {
 int egress_ask_usage(const char *name, struct egress_usage *ret, struct err *e);
 /* The last `n` connections, oldest first, at most EGRESS_EVENTS_MAX; returns how many, -1. */
 int egress_ask_log(const char *name, struct egress_event *out, size_t n, struct err *e);
+
+/* What was reached since the end's start, in that order, EGRESS_REACHED_MAX + 1 at most; returns how many, -1. */
+int egress_ask_reached(const char *name, struct egress_reached *out, struct err *e);
 
 /* Be there to be asked: a descriptor that is readable when the queue or the traffic has changed; as long as one is
  * open, connections to unknown targets are held.  Does not block.  ERR_NOT_FOUND: the container has no egress; any

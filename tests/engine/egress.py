@@ -21,7 +21,7 @@ from boxed import (BERTH, Server, begin, berth, case, client, clients, connect, 
                    give_v6, inspect_pid, say, wait_until, write_team)
 from said import everything  # noqa: E402
 
-ID = begin("net", "127.77.0.1 web.test other.test sub.wild.test wild.test", "169.254.169.254 meta.test", "10.9.8.7 inner.test", "::1 six.test")
+ID = begin("net", "127.77.0.1 web.test other.test sub.wild.test wild.test", "169.254.169.254 meta.test", "10.9.8.7 inner.test", "::1 six.test", "93.184.217.7 engine.test")
 HERE = "127.77.0.1"
 
 
@@ -67,8 +67,9 @@ def write_allow(allow):
 
 ALLOW = [f"{HERE}:{ECHO.port}", f"{HERE}:{WEB.port}", f"{HERE}:443", f"web.test:{ECHO.port}", f"web.test:{WEB.port}", "web.test",
          "meta.test:80", "inner.test:80", "*.wild.test", f"sub.wild.test:{ECHO.port}", f"host.docker.internal:{LOCAL.port}",
-         f"[::1]:{SIX.port}", f"six.test:{SIX.port}"]
+         f"[::1]:{SIX.port}", f"six.test:{SIX.port}", "engine.test:80"]
 write_allow(ALLOW)
+subprocess.run(["docker", "network", "create", "--subnet", "93.184.217.0/24", f"public-{ID}"], check=True, capture_output=True)
 
 
 def refused(target, code):
@@ -211,6 +212,14 @@ def _():
     assert "does not resolve" in refused("nothing.wild.test:443", b"502")
 
 
+@case("a name that means an address in a network of the engine leads nowhere, public or not")
+def _():
+    assert "no rule allows them" in refused("engine.test:80", b"502")
+    rules = {r["rule"]: r["verb"] for r in json.loads(berth("net", "list", ID, "--json"))["rules"]}
+    assert rules["93.184.217.0/24"] == "engine" and len([v for v in rules.values() if v == "engine"]) == 1, rules
+    assert "a network of the engine: by address only" in berth("net", "list", ID)
+
+
 @case("an address that is allowed by itself, v6, and this machine's own by its name")
 def _():
     for target, server in ((f"{HERE}:{ECHO.port}", ECHO), (f"[::1]:{SIX.port}", SIX), (f"six.test:{SIX.port}", SIX),
@@ -294,7 +303,7 @@ def _():
     berth("net", "forget", ID, target)
     refused(target, b"403")
     rules = json.loads(berth("net", "list", ID, "--json"))["rules"]
-    assert len(rules) == len(ALLOW) + 1 and all(r["origin"] == "file" for r in rules), rules
+    assert len(rules) == len(ALLOW) + 2 and all(r["origin"] == "file" for r in rules), rules
     berth("net", "forget", ID, "web.test", code=4)
     berth("net", "forget", ID, "nobody.test", code=1)
     berth("net", "allow", ID, "http://x/", code=2)
@@ -398,6 +407,32 @@ def _():
     usage = json.loads(berth("net", "usage", ID, "--json"))
     assert usage["open"] == 0 or usage["open"] < 5, usage
     assert usage["connections"] >= len(log) and usage["up"] >= 3_000_000
+    reached = {(r["host"], r["port"]): r for r in usage["reached"]}
+    mine = reached["web.test", ECHO.port]
+    assert mine["connections"] >= 3 and mine["up"] >= 3_000_000 and mine["down"] >= 3_000_000, mine
+    assert usage["since"] <= mine["first"] <= mine["last"], (usage["since"], mine)
+    assert not {"evil.test", "inner.test", "meta.test", "denied.wild.test"} & {host for host, _ in reached}, reached
+    assert sum(r["up"] for r in usage["reached"]) <= usage["up"]
+    text = berth("net", "usage", ID)
+    assert "reached since 20" in text and f"web.test:{ECHO.port} " in text, text
+
+
+@case("what is no longer in the ring is said to be missing: in the log, in decisions, in the report")
+def _():
+    log = json.loads(berth("net", "log", ID, "-n", "3", "--json"))
+    assert len(log["connections"]) == 3 and log["older"] == log["connections"][0]["id"] - 1, log
+    assert f"{log['older']} older ones are not shown; --last 512" in berth("net", "log", ID, "-n", "3")
+    for _ in range(60):
+        for s in clients(10):
+            s.close()
+    log = json.loads(berth("net", "log", ID, "-n", "512", "--json"))
+    assert log["older"] > 0, log["older"]
+    assert f"{log['older']} older ones are no longer kept" in berth("net", "log", ID, "-n", "512")
+    last = json.loads(berth("audit", "export", "--decisions").splitlines()[-1])["summary"]
+    assert last["connections_lost"] == log["older"], last
+    assert "older connections are missing: of each agent the last 512 are kept" in berth("report")
+    usage = json.loads(berth("net", "usage", ID, "--json"))
+    assert any(r["host"] == "web.test" and r["up"] >= 3_000_000 for r in usage["reached"]), "sums stay"
 
 
 @case("a thousand at once, each with its own bytes; more than that are turned away and the end lives")
@@ -491,4 +526,5 @@ def _():
     assert not runtime, runtime
 
 
+subprocess.run(["docker", "network", "rm", f"public-{ID}"], check=True, capture_output=True)
 done()

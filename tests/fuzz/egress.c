@@ -37,8 +37,7 @@ static void check_route_asked(const struct route_ask *a, size_t size)
 {
 	if (a->used > size || !*a->name || !route_path_plain(a->target.s, a->path) ||
 		strlen(a->target.s) != a->target.len || strpbrk(a->target.s, " \r\n#\\") ||
-		strcasestr(a->target.s, "&key=") ||
-		strcasestr(a->target.s, "&httpmethod=") ||
+		strcasestr(a->target.s, "&key=") || strcasestr(a->target.s, "&httpmethod=") ||
 		(a->headers.s &&
 			(strlen(a->headers.s) != a->headers.len || strchr(a->headers.s, '\r') ||
 				strcasestr(a->headers.s, "\nauthorization:"))))

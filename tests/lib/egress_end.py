@@ -1,4 +1,5 @@
 """egress_end.py - an agent's end of egress without a container, for tests."""
+import fcntl
 import os
 import resource
 import socket
@@ -29,7 +30,7 @@ class End:
         held = [self.control.fileno(), os.pidfd_open(self.init.pid), lane, self.agent.fileno()]
 
         def give():
-            high = [os.dup2(fd, 40 + i) for i, fd in enumerate(held)]
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in held]  # free ones: none of these is lost
             for i, fd in enumerate(high):
                 os.dup2(fd, 3 + i)
             if files:
@@ -58,14 +59,19 @@ class End:
         self.agent.close()
 
 
-def tell(box, *rules):
+def tell(box, *rules, what=3):
     """As `berth net allow` and `forget` do it, for an agent whose container there is not."""
     text = "".join(line + "\n" for line in rules).encode()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(PATIENCE)
         s.connect(f"berth/egress/{box}.sock")
-        s.send(struct.pack("II", 3, len(text)) + text)
+        s.send(struct.pack("II", what, len(text)) + text)
         assert s.recv(4096), rules  # its usage: they are taken
+
+
+def tell_routes(box, *lines):
+    """As `berth up` does it."""
+    tell(box, *lines, what=7)
 
 
 def established(s):

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 OWN, OTHER = "93.184.215.20", "93.184.215.21"
+BRIDGED, OVERLAID, PUBLIC = "93.184.216.7", "93.184.217.7", "93.184.218.7"  # on this machine's bridge, in a network of the engine, elsewhere
 HOSTS = f"""127.0.0.1 localhost
 {OWN} own.test
 ::ffff:{OWN} mapped.test
@@ -17,6 +18,12 @@ HOSTS = f"""127.0.0.1 localhost
 2002:{socket.inet_aton(OWN).hex()[:4]}:{socket.inet_aton(OWN).hex()[4:]}:: tunnel.test
 ::ffff:{OTHER} other.test
 168.63.129.16 wire.test
+{BRIDGED} bridged.test
+64:ff9b::{socket.inet_aton(BRIDGED).hex()[:4]}:{socket.inet_aton(BRIDGED).hex()[4:]} bridged-nat.test
+{OVERLAID} overlaid.test
+::ffff:{OVERLAID} overlaid-mapped.test
+2a0a:1:2::7 overlaid-six.test
+{PUBLIC} public.test
 """
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
@@ -28,7 +35,8 @@ if "OWN_NETWORK" not in os.environ:
         f.write(HOSTS)
     os.environ["OWN_NETWORK"] = "1"
     os.execvp("unshare", ["unshare", "-nm", "--propagation", "private", "sh", "-c",
-                          f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && exec "$@"', "sh", sys.executable, __file__])
+                          f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && '
+                          'ip link add br-test type bridge && ip addr add 93.184.216.1/24 dev br-test && ip link set br-test up && exec "$@"', "sh", sys.executable, __file__])
 from egress_end import PATIENCE, End, established, tell  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
@@ -62,6 +70,23 @@ def _():
             got = said(end, f"{name}.test:{PORT}")
             assert got.startswith("HTTP/1.1 502") and "resolves only to private or local addresses" in got, (name, got)
     assert is_nobody_here()
+
+
+@case("what is on a bridge of this machine or in a network of the engine is reached by its address only")
+def _():
+    names = ("bridged", "bridged-nat", "overlaid", "overlaid-mapped", "overlaid-six")
+    engine = ("engine file 0 93.184.217.0/24", "engine file 0 2a0a:1:2::/48")
+    rules = [f"allow file 0 {n}.test:{PORT}" for n in (*names, "public")]
+    with End("berth-x", *rules, *engine) as end:
+        for name in names:
+            got = said(end, f"{name}.test:{PORT}")
+            assert "resolves only to private or local addresses" in got, (name, got)
+        got = said(end, f"public.test:{PORT}")  # nobody is there, but somebody looked
+        assert "does not answer" in got, got
+        tell("berth-x", *rules, *engine, f"allow session 1 {BRIDGED}:{PORT}", f"allow session 1 {OVERLAID}:{PORT}")
+        for name in ("bridged", "overlaid"):
+            got = said(end, f"{name}.test:{PORT}")
+            assert "does not answer" in got, (name, got)
 
 
 @case("an address that is denied is denied by its names, too, however they write it")

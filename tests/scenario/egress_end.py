@@ -10,7 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from egress_end import PATIENCE, End, established, tell  # noqa: E402
+from egress_end import PATIENCE, End, established, tell, tell_routes  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
 
@@ -159,6 +159,62 @@ def _():
             assert s.recv(1)
             tell("berth-x", *allow)
             assert len(everything(s)) == len(piece) - 1
+
+
+@case("a rate holds for requests of routes and all other connections together, each way")
+def _():
+    piece = os.urandom(500_000)
+
+    def answer(conn):
+        f, size = conn.makefile("rb"), 0
+        while (line := f.readline()) not in (b"\r\n", b""):
+            if line.lower().startswith(b"content-length"):
+                size = int(line.split(b":")[1])
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(piece) if not size else b"")
+        got = f.read(size)
+        conn.sendall(piece if not size else b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n%05d" % (got == piece))
+        f.close()
+        conn.close()
+
+    def send(conn):
+        conn.sendall(piece)
+        conn.close()
+
+    def sink(conn):
+        conn.sendall(b"%d" % (everything(conn) == piece))
+        conn.close()
+    by_route, down, up = serve(answer), serve(send), serve(sink)
+
+    def request(end, method, body):
+        s = socket.create_connection(end.agent.getsockname(), PATIENCE)
+        threading.Thread(target=lambda: s.sendall(f"{method} /own/x HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body), daemon=True).start()
+        return s
+
+    def both(end, method, body, to):
+        began = time.monotonic()
+        with request(end, method, body) as route, end.ask(to) as s:
+            established(s)
+            if body:
+                threading.Thread(target=lambda: (s.sendall(body), s.shutdown(socket.SHUT_WR)), daemon=True).start()
+            got = [b"", b""]
+            readers = [threading.Thread(target=lambda i=i, x=x: got.__setitem__(i, everything(x))) for i, x in enumerate((route, s))]
+            for t in readers:
+                t.start()
+            for t in readers:
+                t.join()
+        return got, time.monotonic() - began
+    with End("berth-x", f"allow file 0 {down}", f"allow file 0 {up}", "rate file 0 400000") as end:
+        tell_routes("berth-x", "route own", f"to http://{by_route}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x", "permit PUT /x")
+        got, took = both(end, "GET", b"", down)
+        # A million bytes at 400,000 a second, a quarter of a second's at once, and what fits into a pipe.
+        assert got[0].endswith(piece) and got[1] == piece and took >= 2, (len(got[0]), len(got[1]), took)
+        got, took = both(end, "PUT", piece, up)
+        assert got[0].endswith(b"00001") and got[1] == b"1" and took >= 2, (got, took)
+        tell("berth-x", f"allow file 0 {down}", "rate file 0 1000")
+        with request(end, "GET", b"") as s:
+            assert s.recv(1)
+            tell("berth-x", f"allow file 0 {down}")
+            assert everything(s).endswith(piece)
 
 
 @case("Expect: is the target's to answer: the body comes when it has said so")

@@ -487,9 +487,56 @@ static void upstream_proxies(void **state)
 	assert_string_equal(r[1].at.host, name);
 }
 
+static struct egress_address address_of(const char *text)
+{
+	return target_of(text).literal;
+}
+
+/* Neither is a network of the engine's; what is in it is known in each way to write it. */
+static void networks_of_the_engine(void **state)
+{
+	static const char *const bad[] = {"", "172.30.0.0", "172.30.0.0/", "172.30.0.0/0",
+		"172.30.0.0/33", "172.30.0.0/x", "172.30.0.0/16x", "172.30.0.0/-1", "name.test/16",
+		"172.30/16", "2a0a::/129", "2a0a::", "/16", "[2a0a::]/48"};
+	static const char *const inside[] = {"93.184.216.0", "93.184.219.255",
+		"[::ffff:93.184.217.7]", "[64:ff9b::5db8:d907]", "[2002:5db8:d907::1]",
+		"[2a0a:1:2::1]", "[2a0a:1:2:ffff::1]"};
+	static const char *const outside[] = {
+		"93.184.215.255", "93.184.220.0", "[2a0a:1:3::1]", "[2a0a:1:1:ffff::]"};
+	struct egress_rule r[2];
+	struct egress_target t = target_of("93.184.216.7");
+	char text[EGRESS_RULE_MAX];
+
+	(void)state;
+	assert_int_equal(egress_parse_network("93.184.216.0/22", &r[0], NULL), 0);
+	assert_int_equal(egress_parse_network("2a0a:1:2::/48", &r[1], NULL), 0);
+	assert_string_equal(egress_rule_verb(&r[1]), "engine");
+	egress_write_rule(&r[1], text);
+	assert_string_equal(text, "2a0a:1:2::/48");
+	assert_null(egress_judge(r, 2, &t));
+	assert_null(egress_near(r, 2, &t));
+	assert_false(egress_reaches_host(&r[0]));
+	for (size_t i = 0; i < COUNT(inside); i++) {
+		const struct egress_address a = address_of(inside[i]);
+
+		if (!egress_of_engine(r, 2, &a))
+			fail_msg("not known: %s", inside[i]);
+	}
+	for (size_t i = 0; i < COUNT(outside); i++) {
+		const struct egress_address a = address_of(outside[i]);
+
+		if (egress_of_engine(r, 2, &a))
+			fail_msg("another one: %s", outside[i]);
+	}
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!egress_parse_network(bad[i], &r[0], NULL))
+			fail_msg("taken: %s", bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(networks_of_the_engine),
 		cmocka_unit_test(parse_targets),
 		cmocka_unit_test(refused_targets),
 		cmocka_unit_test(decide_targets),

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct deciding_log {
 	int64_t since_ms, until_ms; /* 0: no bound */
 	size_t lines;
 	size_t n, cap, told; /* connections, by time; so many are written */
+	uint64_t lost;       /* older ones, which ends do not keep */
 	struct seen_connection *seen;
 };
 
@@ -166,6 +168,8 @@ static void read_seen(struct deciding_log *l)
 	for (size_t i = 0; i < n; i++) {
 		int got = egress_ask_log(up[i].container, v, EGRESS_EVENTS_MAX, NULL);
 
+		if (got > 0 && v[0].at_ms > l->since_ms)
+			l->lost += v[0].id - 1;
 		for (int k = 0; k < got; k++) {
 			if ((l->since_ms && v[k].at_ms < l->since_ms) ||
 				(l->until_ms && v[k].at_ms > l->until_ms) ||
@@ -202,6 +206,7 @@ static int write_decisions(struct deciding_log *l, struct err *e)
 	jsonw_object(&j, "summary");
 	jsonw_text(&j, "schema", "berth.decision/1");
 	jsonw_uint(&j, "decisions", l->lines);
+	jsonw_uint(&j, "connections_lost", l->lost);
 	jsonw_end(&j);
 	jsonw_end(&j);
 	fwrite(j.out.s, 1, j.out.len, l->out);
@@ -239,5 +244,9 @@ int audit_decisions(const struct cli *c, struct err *e)
 	if (write_decision_file(&l, c->argv[0], e))
 		return -1;
 	printf("%zu %s\n", l.lines, l.lines == 1 ? "decision" : "decisions");
+	if (l.lost)
+		printf("%" PRIu64
+		       " older connections are missing: the last %d of an agent are kept\n",
+			l.lost, EGRESS_EVENTS_MAX);
 	return cli_finish();
 }

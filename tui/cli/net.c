@@ -48,6 +48,8 @@ static void print_rule(const struct egress_rule *r, int64_t now_s)
 	egress_write_rule(r, text);
 	if (r->rate)
 		printf("%-6s %s a second, each way\n", "rate", format_bytes(text, r->rate));
+	else if (r->net_bits)
+		printf("%-6s %-40s a network of the engine: by address only\n", "engine", text);
 	else if (r->ask_s)
 		printf("%-6s %-40s team file, waits %u s\n", "ask", "anything else", r->ask_s);
 	else if (r->origin == EGRESS_FILE)
@@ -289,6 +291,18 @@ static void add_connection_json(struct jsonw *j, const struct egress_event *v)
 	jsonw_end(j);
 }
 
+/* They are counted from 1, and the end keeps the last. */
+static void print_older(uint64_t older, bool all)
+{
+	if (older && all)
+		printf("%" PRIu64
+		       " older ones are no longer kept; \"berth net usage\" has the sums of what was reached\n",
+			older);
+	else if (older)
+		printf("%" PRIu64 " older ones are not shown; --last %d shows all that are kept\n",
+			older, EGRESS_EVENTS_MAX);
+}
+
 static int read_count(const struct cli *c, size_t *n, struct err *e)
 {
 	const char *said = cli_value(c, "last");
@@ -318,10 +332,12 @@ int cli_net_log(const struct cli *c, const struct settings *s, struct err *e)
 	if (!cli_flag(c, "json")) {
 		for (int i = 0; i < n; i++)
 			print_connection(&v[i]);
+		print_older(n ? v[0].id - 1 : 0, want == EGRESS_EVENTS_MAX);
 		return cli_finish();
 	}
 	jsonw_document(&j, "berth.net_log/1");
 	jsonw_text(&j, "container", name);
+	jsonw_uint(&j, "older", n ? v[0].id - 1 : 0);
 	jsonw_array(&j, "connections");
 	for (int i = 0; i < n; i++)
 		add_connection_json(&j, &v[i]);
@@ -372,17 +388,57 @@ static void add_route_json(struct jsonw *j, const struct route_figures *f)
 	jsonw_end(j);
 }
 
+static void write_reached(const struct egress_reached *r, char out[EGRESS_HOST_MAX + 8])
+{
+	if (r->to.port)
+		egress_write_target(&r->to, out);
+	else
+		snprintf(out, EGRESS_HOST_MAX + 8, "all others");
+}
+
+static void print_reached(const struct egress_reached *r, size_t n, int64_t since_ms)
+{
+	char target[EGRESS_HOST_MAX + 8], up[FORMAT_MAX], down[FORMAT_MAX], first[FORMAT_MAX],
+		last[FORMAT_MAX];
+
+	printf("reached since %s, when the agent's proxy started:%s\n",
+		format_stamp(first, since_ms), n ? "" : " nothing");
+	for (size_t i = 0; i < n; i++) {
+		write_reached(&r[i], target);
+		printf("%-40s %6" PRIu64 " connection%s %8s up %8s down  first %s, last %s\n",
+			target, r[i].connections, r[i].connections == 1 ? " " : "s",
+			format_bytes(up, r[i].up), format_bytes(down, r[i].down),
+			format_stamp(first, r[i].first_ms), format_stamp(last, r[i].last_ms));
+	}
+}
+
+static void add_reached_json(struct jsonw *j, const struct egress_reached *r)
+{
+	jsonw_object(j, NULL);
+	jsonw_text(j, "host", r->to.port ? r->to.host : NULL);
+	jsonw_uint(j, "port", r->to.port);
+	jsonw_uint(j, "connections", r->connections);
+	jsonw_uint(j, "up", r->up);
+	jsonw_uint(j, "down", r->down);
+	jsonw_int(j, "first", r->first_ms);
+	jsonw_int(j, "last", r->last_ms);
+	jsonw_end(j);
+}
+
 int cli_net_usage(const struct cli *c, const struct settings *s, struct err *e)
 {
+	AUTO_FREE struct egress_reached *reached = xcalloc(EGRESS_REACHED_MAX + 1, sizeof *reached);
 	struct route_figures route[ROUTES_MAX];
 	struct egress_usage u;
 	struct err none = ERR_INIT;
 	char name[64];
 	struct jsonw j;
+	int nreached;
 	size_t n;
 
 	(void)s;
 	if (egress_container(c->argv[0], name, e) || egress_ask_usage(name, &u, e) ||
+		(nreached = egress_ask_reached(name, reached, e)) < 0 ||
 		(route_read_figures(name, route, &n, &none) && none.kind != ERR_NOT_FOUND &&
 			err_copy(e, &none)))
 		return -1;
@@ -390,6 +446,7 @@ int cli_net_usage(const struct cli *c, const struct settings *s, struct err *e)
 		print_usage_line(name, &u);
 		for (size_t i = 0; i < n; i++)
 			print_route_line(&route[i]);
+		print_reached(reached, (size_t)nreached, u.since_ms);
 		return cli_finish();
 	}
 	jsonw_document(&j, "berth.net_usage/1");
@@ -406,5 +463,9 @@ int cli_net_usage(const struct cli *c, const struct settings *s, struct err *e)
 	jsonw_array(&j, "routes");
 	for (size_t i = 0; i < n; i++)
 		add_route_json(&j, &route[i]);
+	jsonw_end(&j);
+	jsonw_array(&j, "reached");
+	for (int i = 0; i < nreached; i++)
+		add_reached_json(&j, &reached[i]);
 	return jsonw_print(&j);
 }

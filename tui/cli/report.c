@@ -219,6 +219,9 @@ static void read_connections(struct report *r, const char *container)
 	int n = egress_ask_log(container, v, EGRESS_EVENTS_MAX, NULL);
 	const char *agent = arena_strdup(&r->mem, container);
 
+	/* All are counted from 1, and the first that is kept came after the beginning of the report. */
+	if (n > 0 && v[0].at_ms > r->since_ms)
+		r->connections_lost += v[0].id - 1;
 	for (int i = 0; i < n; i++) {
 		struct report_connection *k;
 

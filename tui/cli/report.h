@@ -75,6 +75,7 @@ struct report {
 	size_t noutputs, outputs_cap;
 	struct report_output *output;
 	size_t nconnections, connections_cap;
+	uint64_t connections_lost; /* older ones, which ends do not keep */
 	struct report_connection *connection;
 	struct err no_curves; /* kind not ERR_NONE: why what is kept could not be read */
 	size_t ncurves;

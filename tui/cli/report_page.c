@@ -345,6 +345,10 @@ static void print_connections(FILE *out, const struct report *r)
 	if (!r->nconnections)
 		return;
 	plain(out, "egress");
+	if (r->connections_lost)
+		fill(out, "egress-lost", SLOT_COUNT("n", r->connections_lost),
+			SLOT_COUNT("kept", EGRESS_EVENTS_MAX));
+	plain(out, "egress-table");
 	for (size_t i = 0; i < r->nconnections && i < ROWS_SHOWN; i++) {
 		const struct report_connection *k = &r->connection[i];
 		char target[EGRESS_HOST_MAX + 8] = "-", at[FORMAT_MAX], up[FORMAT_MAX],
@@ -359,6 +363,8 @@ static void print_connections(FILE *out, const struct report *r)
 			SLOT_COUNT("n", k->n), SLOT_TEXT("up", format_bytes(up, k->up)),
 			SLOT_TEXT("down", format_bytes(down, k->down)));
 	}
+	if (r->nconnections > ROWS_SHOWN)
+		fill(out, "connection-cut", SLOT_COUNT("n", r->nconnections - ROWS_SHOWN));
 	plain(out, "table-end");
 }
 

@@ -246,7 +246,10 @@ static void write_rule_line(struct shown_line *to, const struct net_line *x)
 			(clock_wall_ms() > x->at_wall_ms ? clock_wall_ms() - x->at_wall_ms : 0) /
 				1000);
 	text_clean(target, sizeof target, x->target);
-	if (!strcmp(x->what, "ask"))
+	if (!strcmp(x->what, "engine"))
+		snprintf(to->text, sizeof to->text, "engine %s  its own network: by address only",
+			target);
+	else if (!strcmp(x->what, "ask"))
 		snprintf(to->text, sizeof to->text, "ask    for anything else, waits %s s", target);
 	else if (!strcmp(x->what, "port"))
 		snprintf(to->text, sizeof to->text, "port   %s  %s ago, %s", target, age,
