@@ -142,6 +142,8 @@ static int read_egress_path(const struct reader *r, const struct node *n, void *
 static int read_egress(
 	const struct reader *r, const struct node *n, struct egress_def *out, struct err *e)
 {
+	static const char *const others[] = {
+		"host", "bridge", "internal", "macvlan", "ipvlan", "driver", "mode"};
 	static const struct field fields[] = {
 		{"allow", FIELD_NESTED, AT(egress_def, allow), 0, 0, NULL, read_host_rules},
 		{"deny", FIELD_NESTED, AT(egress_def, deny), 0, 0, NULL, read_host_rules},
@@ -152,6 +154,12 @@ static int read_egress(
 		{0},
 	};
 
+	/* With any of these the rules would confine nothing. */
+	for (size_t i = 0; n->n > 1 && i < COUNT(others); i++)
+		if (node_get(n, others[i]))
+			return node_err(r->c, node_get(n, others[i]), e,
+				"%s: with allow:, deny: or routes: would be a way past these rules; remove one of the two.",
+				others[i]);
 	out->on = true;
 	if (field_read(r, n, fields, out, e) || team_expand_presets(r, n, &out->allow, e) ||
 		team_expand_presets(r, n, &out->deny, e))
@@ -176,12 +184,16 @@ int team_read_network(const struct reader *r, const struct node *n, void *at, st
 		out->name = arena_strdup(r->mem, n->child[0]->value);
 		return 0;
 	}
-	if (n->kind == NODE_MAP && !node_get(n, "internal"))
+	if (n->kind == NODE_MAP && (n->n > 1 || !node_get(n, "internal")))
 		return read_egress(r, n, &out->egress, e);
 	if (n->kind != NODE_SCALAR || !strcmp(n->value, "internal"))
 		return node_err(r->c, n, e,
 			"expected none, bridge, host, internal: NAME with a name from networks:, or allow: "
 			"with the hosts that can be reached.");
+	if (!strcmp(n->value, "macvlan") || !strcmp(n->value, "ipvlan"))
+		return node_err(r->c, n, e,
+			"berth makes no %s networks, and rules would not hold there: allow: with the hosts that can be reached keeps the agent without a network.",
+			n->value);
 	if (node_choice(r->c, n, net_words, &mode, e))
 		return -1;
 	out->mode = (enum net_mode)mode;

@@ -218,6 +218,15 @@ expect("agents that share a writable path", status == 0 and [i["key"] for i in s
        said[0]["why"].endswith("agents that share a writable path share their egress"), doc["ignored"])
 status, out, _ = check("shared.yaml")
 expect("and as text", status == 0 and "shared.yaml:2:3: agents.out.network: out shares /" in out, out)
+NETS = {"host": "{host: true, allow: [pypi.org]}", "bridge": "{allow: [pypi.org], bridge: x}", "internal": "{internal: team, allow: [pypi.org]}",
+        "macvlan": "{macvlan: eth0, routes: {}}", "ipvlan": "{deny: [x.org], ipvlan: eth0}", "driver": "{driver: macvlan, allow: [pypi.org]}",
+        "mode": "{mode: host, allow: [pypi.org]}"}
+for word, network in NETS.items():
+    status, out, err = check(write("ways.yaml", f"agents:\n  a: {{workspace: ./work, network: {network}}}\nnetworks:\n  team: {{members: [a]}}\n"))
+    expect(f"no {word} beside egress rules", status == 2 and f"{word}: with allow:, deny: or routes: would be a way past these rules" in err, err)
+for word in ("macvlan", "ipvlan"):
+    status, out, err = check(write("ways.yaml", f"agents:\n  a: {{workspace: ./work, network: {word}}}\n"))
+    expect(f"no {word}", status == 2 and f"berth makes no {word} networks" in err, err)
 status, doc = document(write("unshared.yaml", SHARED.replace(", network: {allow: [pypi.org]}", "")))
 expect("without egress nothing is said", status == 0 and not doc["ignored"], (status, doc))
 done = subprocess.run([berth, "-H", f"unix://{os.getcwd()}/none.sock", "up", "shared.yaml"], capture_output=True, text=True, timeout=60)
