@@ -111,6 +111,17 @@ enum attention agent_attention(const struct agent *a, char *buf, size_t cap)
 	return of ? of : working_attention(a, buf, cap);
 }
 
+const char *agent_path(const struct agent *a)
+{
+	if (a->state != AGENT_UP || a->mounts == MOUNTS_CHANGED || a->mounts == MOUNTS_UNKNOWN)
+		return NULL;
+	if (a->lane_lost)
+		return "lost";
+	if (a->egress.state == AGENT_EGRESS_ON && a->egress.relayed)
+		return "relay";
+	return a->lane ? "lane" : "engine";
+}
+
 int snapshot_attention(const struct snapshot *s)
 {
 	char why[8];

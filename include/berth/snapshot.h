@@ -412,6 +412,9 @@ struct container_counts snapshot_counts(const struct snapshot *s);
 /* Why a person should look at this agent: the gravest reason, and it in words, "memory at 97 % of its limit"; "" and
  * ATTENTION_NONE: there is none. */
 enum attention agent_attention(const struct agent *a, char *buf, size_t cap);
+/* How it is reached from the host: "lane", "engine" (exec), "relay" (so does its network traffic leave, by a program in
+ * its container), "lost"; NULL: it is not up, or nothing runs in it for its mounts. */
+const char *agent_path(const struct agent *a);
 /* Of every engine: it answered once, and does not now. */
 bool snapshot_lost(const struct snapshot *s);
 /* Whose rows carry that id; the first one's where none does. */

@@ -60,6 +60,8 @@ def _():
     berth("up", "team.yaml")
     assert len(end_pids()) == 1 and len(relays()) == 1, (end_pids(), relays())
     assert usage()["path"] == "relay" and "by a relay" in berth("net", "usage", ID)
+    listed = {a["id"]: a["path"] for a in json.loads(berth("agent", "list", "--json"))["agents"]}
+    assert listed[ID] == "relay" and f"{ID:20}  up         relay " in berth("agent", "list"), listed
     links = [os.readlink(f"/proc/{end_pid()}/fd/{fd}") for fd in os.listdir(f"/proc/{end_pid()}/fd")]
     assert all(x.startswith(("socket:", "anon_inode:", "pipe:", "/dev/null")) for x in links), links
     with open(f"/proc/{end_pid()}/status", encoding="ascii") as f:

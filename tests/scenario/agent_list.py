@@ -31,12 +31,13 @@ def agents_and_their_needs():
         assert {i: (a["state"], a["attention"]) for i, a in by.items()} == {
             "a": ("up", None), "b": ("stopped", "stopped, exit 3"), "c": ("up", "unhealthy"), "d": ("up", "memory at 97 % of its limit"),
             "e": ("stopped", "ended: out of memory")}, by
+        assert by["a"]["path"] == "engine" and by["b"]["path"] is None, by
         assert by["a"]["attention_since"] is None and by["b"]["attention_since"], by
         table = berth("agent", "list", fake=fake)
         assert table.code == 0 and table.err == b"", table.err
         rows = {line.split()[0]: line for line in table.out.decode().splitlines()}
-        assert rows["AGENT"].split() == ["AGENT", "STATE", "SINCE", "ATTENTION"], rows
-        assert rows["a"].split()[1:] == ["up", "-", "-"] and "2h00m  stopped, exit 3" in rows["b"], rows
+        assert rows["AGENT"].split() == ["AGENT", "STATE", "PATH", "SINCE", "ATTENTION"], rows
+        assert rows["a"].split()[1:] == ["up", "engine", "-", "-"] and rows["b"].split()[2] == "-" and "2h00m  stopped, exit 3" in rows["b"], rows
         assert not [r for r in fake.requests() if r.startswith(("POST", "DELETE", "PUT"))], fake.requests()
 
 

@@ -171,9 +171,33 @@ static void test_age_of_its_own(void **state)
 	strike_scene(&x);
 }
 
+static void test_path(void **state)
+{
+	struct agent a = {.state = AGENT_UP, .lane = true};
+
+	(void)state;
+	assert_string_equal(agent_path(&a), "lane");
+	a.egress = (struct agent_egress){.state = AGENT_EGRESS_ON};
+	assert_string_equal(agent_path(&a), "lane");
+	a.egress.relayed = true;
+	assert_string_equal(agent_path(&a), "relay");
+	a.lane = false;
+	a.no_lane = true;
+	assert_string_equal(agent_path(&a), "relay");
+	a.egress.state = AGENT_EGRESS_LOST;
+	assert_string_equal(agent_path(&a), "engine");
+	a.lane_lost = true;
+	assert_string_equal(agent_path(&a), "lost");
+	a.mounts = MOUNTS_CHANGED;
+	assert_null(agent_path(&a));
+	a = (struct agent){.state = AGENT_STOPPED, .lane = true};
+	assert_null(agent_path(&a));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_busy),
 		cmocka_unit_test(test_age_as_seen),

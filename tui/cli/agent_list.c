@@ -42,6 +42,7 @@ static void json_agent(struct jsonw *j, const struct agent *a)
 	json_word(j, "role", a->role);
 	jsonw_text(j, "container", a->name);
 	jsonw_text(j, "state", agent_state_name(a->state));
+	jsonw_text(j, "path", agent_path(a));
 	jsonw_text(j, "attention", needs ? why : NULL);
 	jsonw_text(j, "attention_since",
 		needs && a->need_wall_ms > 0 ? format_stamp(stamp, a->need_wall_ms) : NULL);
@@ -68,14 +69,15 @@ static int print_agents(const struct snapshot *s)
 {
 	char id[64], why[ERR_MSG_MAX], shown[2 * ERR_MSG_MAX], span[FORMAT_MAX];
 
-	printf("%-20s  %-9s  %6s  %s\n", "AGENT", "STATE", "SINCE", "ATTENTION");
+	printf("%-20s  %-9s  %-6s  %6s  %s\n", "AGENT", "STATE", "PATH", "SINCE", "ATTENTION");
 	for (size_t i = 0; i < s->nagents; i++) {
 		const struct agent *a = &s->agents[i];
 		bool needs = agent_attention(a, why, sizeof why) != ATTENTION_NONE;
+		const char *path = agent_path(a);
 		int64_t age = (s->at_wall_ms - a->need_wall_ms) / 1000;
 
-		printf("%-20s  %-9s  %6s  %s\n", text_clean(id, sizeof id, a->id),
-			agent_state_name(a->state),
+		printf("%-20s  %-9s  %-6s  %6s  %s\n", text_clean(id, sizeof id, a->id),
+			agent_state_name(a->state), path ? path : "-",
 			needs && a->need_wall_ms > 0 ? format_span(span, age > 0 ? age : 0) : "-",
 			needs ? text_clean(shown, sizeof shown, why) : "-");
 	}

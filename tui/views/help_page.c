@@ -39,7 +39,7 @@ static const struct note {
 	{IN_AGENTS, "COMMAND FOR", "the oldest command that runs in it, and since when"},
 	{IN_AGENTS, "LAST", "how the last command ended, and how long it took"},
 	{IN_AGENTS, "PATH",
-		"lane: commands go straight in; engine: through its slower exec; lost: no answer"},
+		"lane: commands go straight in; engine: by its exec; relay: a program inside carries its connections"},
 	{IN_AGENTS, "Enter Enter", "the detail, then what it ran and printed"},
 	{IN_NETWORK, "waits", "connections wait for A, S, W or X, or until their time is up"},
 	{IN_NETWORK, "refused", "no one was there to ask: an answer applies to the next one"},

@@ -448,16 +448,18 @@ static void last_text(const struct table_row *r, char *buf, size_t cap, struct s
 	snprintf(buf, cap, "%s  %s", a->last->ended, journal_took(n, a->last->duration_ms));
 }
 
-/* PATH: how commands get in. */
+/* PATH: how commands get in, and whether a program relays what goes out. */
 
 static void agent_path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
 
-	if (!a || a->state != AGENT_UP || mounts_refused(a))
+	const char *path = a ? agent_path(a) : NULL;
+
+	if (!path)
 		return;
 	*st = a->lane_lost ? STYLE(BAD) : a->lane || a->no_lane ? STYLE(DIM) : STYLE(WARN);
-	snprintf(buf, cap, "%s", a->lane_lost ? "lost" : a->lane ? "lane" : "engine");
+	snprintf(buf, cap, "%s", path);
 }
 
 /* COST: dollars and tokens, as the answers to its routes with keys say. */
