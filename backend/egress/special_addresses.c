@@ -117,11 +117,16 @@ const char *egress_special(const struct egress_address *a)
 	return shares_prefix(bytes, unicast, 3) ? NULL : NOT_ROUTED;
 }
 
-const char *egress_leads_to(const struct egress_target *t)
+const char *egress_leads_to(
+	const struct egress_rule *rules, size_t n, const struct egress_target *t)
 {
+	const char *what = t->literal.family ? egress_special(&t->literal) : NULL;
+
 	if (!strcmp(t->host, EGRESS_OWN_HOST))
 		return THIS_MACHINE;
-	return t->literal.family ? egress_special(&t->literal) : NULL;
+	return what || !t->literal.family || !egress_of_engine(rules, n, &t->literal)
+		? what
+		: "a network of the engine";
 }
 
 bool egress_this_machine(const struct egress_address *a)

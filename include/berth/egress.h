@@ -126,8 +126,10 @@ bool egress_wants_tls(const struct egress_rule *r, const struct egress_target *t
 const char *egress_special(const struct egress_address *a);
 /* That v4 address; *a where there is none. */
 struct egress_address egress_v4_inside(const struct egress_address *a);
-/* As above, of what is asked for by its address or as this machine; NULL: it is ordinary, or a name. */
-const char *egress_leads_to(const struct egress_target *t);
+/* As above, of what is asked for by its address or as this machine, with the engine's networks among the rules; NULL: it is
+ * ordinary, or a name, which nobody has looked up. */
+const char *egress_leads_to(
+	const struct egress_rule *rules, size_t n, const struct egress_target *t);
 bool egress_loopback(const struct egress_address *a);
 bool egress_this_machine(const struct egress_address *a); /* in any of the ways to write it */
 /* It allows what listens on this machine's loopback: EGRESS_OWN_HOST, or such an address itself. */

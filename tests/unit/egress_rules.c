@@ -343,12 +343,12 @@ static void targets_that_are_special(void **state)
 	for (size_t i = 0; i < COUNT(ordinary); i++) {
 		struct egress_target t = target_of(ordinary[i]);
 
-		assert_null(egress_leads_to(&t));
+		assert_null(egress_leads_to(NULL, 0, &t));
 	}
 	for (size_t i = 0; i < COUNT(special); i++) {
 		struct egress_target t = target_of(special[i][0]);
 
-		assert_non_null(strstr(egress_leads_to(&t), special[i][1]));
+		assert_non_null(strstr(egress_leads_to(NULL, 0, &t), special[i][1]));
 	}
 }
 
@@ -516,6 +516,7 @@ static void networks_of_the_engine(void **state)
 	assert_null(egress_judge(r, 2, &t));
 	assert_null(egress_near(r, 2, &t));
 	assert_false(egress_reaches_host(&r[0]));
+	assert_string_equal(egress_leads_to(r, 2, &t), "a network of the engine");
 	for (size_t i = 0; i < COUNT(inside); i++) {
 		const struct egress_address a = address_of(inside[i]);
 

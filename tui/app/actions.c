@@ -388,7 +388,8 @@ static const char *words_of_others(const char *name)
 
 static void offer_actions(struct app *a, bool hidden)
 {
-	uint32_t context = app_top(a)->view.ops->context;
+	struct view *v = &app_top(a)->view;
+	uint32_t context = v->ops->context;
 
 	for (int act = 1; act < DO_COUNT; act++) {
 		const struct action_info *info = &action_info[act];
@@ -396,7 +397,8 @@ static void offer_actions(struct app *a, bool hidden)
 
 		if (!(info->where & context) || act == DO_PALETTE ||
 			(act >= DO_VIEW_1 && act <= DO_VIEW_10) ||
-			hidden != !!(info->flags & ACTION_HIDDEN))
+			hidden != !!(info->flags & ACTION_HIDDEN) ||
+			(v->ops->offers && !v->ops->offers(v, (enum action)act)))
 			continue;
 		snprintf(it.name, sizeof it.name, "%s", info->name);
 		snprintf(it.help, sizeof it.help, "%s", info->help);

@@ -345,7 +345,8 @@ static void put_key(struct app *a, struct line *l, enum action act, bool greyed)
 
 static void draw_footer(struct app *a, struct canvas *c, int y)
 {
-	uint32_t context = app_top(a)->view.ops->context;
+	struct view *v = &app_top(a)->view;
+	uint32_t context = v->ops->context;
 	struct line l = {c, -1, y, c->columns - 1};
 	char key[KEY_TEXT_MAX], help[KEY_TEXT_MAX + 8];
 
@@ -364,7 +365,8 @@ static void draw_footer(struct app *a, struct canvas *c, int y)
 		const struct action_info *info = &action_info[act];
 		bool greyed = app_greyed(a, (enum action)act);
 
-		if (act == DO_HELP || !(info->where & context) || info->flags & ACTION_HIDDEN)
+		if (act == DO_HELP || !(info->where & context) || info->flags & ACTION_HIDDEN ||
+			(v->ops->offers && !v->ops->offers(v, (enum action)act)))
 			continue;
 		put_key(a, &l, (enum action)act, greyed);
 	}

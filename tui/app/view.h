@@ -52,6 +52,8 @@ struct view_ops {
 	bool (*act)(struct view *v, enum action a);
 	/* Would policy refuse all that this action is about now?  Then it is shown in grey. */
 	bool (*refused)(struct view *v, enum action a);
+	/* Is there something here now to do that to?  Where there is not its key is not offered.  NULL: always. */
+	bool (*offers)(struct view *v, enum action a);
 	/* A newer one than it has had, which ends: for the view on screen alone.  Others get the newest
 	 * when it is their turn; until then what they keep may point into the one they had. */
 	void (*snapshot)(struct view *v, const struct snapshot *s);

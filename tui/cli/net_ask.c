@@ -169,7 +169,7 @@ static void print_asked(
 	egress_write_target(&x->to, target);
 	egress_client(a->q.usage.init, x->port, process);
 	write_near(a, &x->to, near);
-	where = egress_leads_to(&x->to);
+	where = egress_leads_to(a->rule, a->nrules, &x->to);
 	printf("%3zu  %-20s %-40s %ux, since %s, %s", number, a->name, target, x->count,
 		format_span(age, s > 0 ? s : 0), x->held ? "waits" : "was refused");
 	if (where)
@@ -200,7 +200,7 @@ static void put_asked_json(
 	jsonw_text(j, "process", *process ? process : NULL);
 	jsonw_text(j, "reason", *x->reason ? x->reason : NULL);
 	jsonw_text(j, "near", *near ? near : NULL);
-	jsonw_text(j, "leads_to", egress_leads_to(&x->to));
+	jsonw_text(j, "leads_to", egress_leads_to(a->rule, a->nrules, &x->to));
 	jsonw_end(j);
 }
 

@@ -280,11 +280,16 @@ static void write_visit_line(struct shown_line *to, const struct net_line *x)
 static void parse_shown_rules(struct network *s, const struct event *e)
 {
 	s->parsed = xcalloc(e->nrules + 1, sizeof *s->parsed);
-	for (size_t i = 0; i < e->nrules; i++)
-		if ((!strcmp(e->rules[i].what, "allow") || !strcmp(e->rules[i].what, "deny")) &&
-			!egress_parse_rule(
-				e->rules[i].target, e->rules[i].good, &s->parsed[s->nparsed], NULL))
+	for (size_t i = 0; i < e->nrules; i++) {
+		const struct net_line *x = &e->rules[i];
+		struct egress_rule *to = &s->parsed[s->nparsed];
+		bool decides = !strcmp(x->what, "allow") || !strcmp(x->what, "deny");
+
+		if (decides ? !egress_parse_rule(x->target, x->good, to, NULL)
+			    : !strcmp(x->what, "engine") &&
+					!egress_parse_network(x->target, to, NULL))
 			s->nparsed++;
+	}
 }
 
 static void network_event(struct view *v, const struct event *e)
@@ -337,6 +342,7 @@ static void draw_network_head(struct view *v, struct canvas *c, struct area a)
 static void draw_question(struct network *s, struct pen *p, const struct network_row *r)
 {
 	const struct egress_rule *near = egress_near(s->parsed, s->nparsed, &r->to);
+	const char *where = egress_leads_to(s->parsed, s->nparsed, &r->to);
 	char text[EGRESS_HOST_MAX + EGRESS_REASON_MAX * 3 + 64], rule[EGRESS_RULE_MAX],
 		span[FORMAT_MAX];
 
@@ -364,6 +370,11 @@ static void draw_question(struct network *s, struct pen *p, const struct network
 			rule);
 		pen_fact(p, "Near it", STYLE(TEXT), text);
 	}
+	pen_fact(p, "Leads to", where ? STYLE(WARN) : STYLE(TEXT),
+		where ? where
+			: r->to.literal.family
+			? "this public address"
+			: "looked up once allowed; then a public address, or refused");
 }
 
 static void draw_approval(struct pen *p, const struct network_row *r)
@@ -613,6 +624,26 @@ static bool network_act(struct view *v, enum action a)
 	return done;
 }
 
+/* What a key would only say is not for this row has no place among the keys. */
+static bool network_offers(struct view *v, enum action a)
+{
+	const struct network *s = v->state;
+	const struct network_row *r = network_here(v);
+
+	switch (a) {
+	case DO_ALLOW_ONCE:
+	case DO_ALLOW_SESSION:
+	case DO_ALLOW_FILE:
+	case DO_DENY_TARGET: return r && r->target && !r->gone && !r->answer;
+	case DO_ALLOW:
+	case DO_CANCEL_JOB: return r && r->approval && !r->gone;
+	case DO_FILTER: return s->nrows > 0;
+	case DO_COPY:
+	case DO_ENTER: return r;
+	default: return true;
+	}
+}
+
 static void network_open(struct view *v)
 {
 	struct network *s = v->state;
@@ -698,6 +729,7 @@ const struct view_ops network_view = {
 	.snapshot = network_snapshot,
 	.event = network_event,
 	.act = network_act,
+	.offers = network_offers,
 	.task = network_task,
 	.click = network_click,
 	.wheel = network_wheel,
