@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,10 @@ struct egress_bench {
 	bool threads;
 	uint64_t bytes; /* a sample's */
 	char *buf, *sent;
+	struct sockaddr_un control; /* of the end, by a name that the kernel chose */
+	socklen_t ncontrol;
+	int watch;     /* somebody who can be asked; -1: none */
+	uint64_t held; /* the connection that waited last, as the end counts them */
 };
 
 /* -- sockets ------------------------------------------------------------------------------------------- */
@@ -215,7 +220,8 @@ static void become_bench_end(const char *program, const char *rules, const int *
 	_exit(1);
 }
 
-static int start_end(struct egress_bench *b, struct err *e)
+/* `asks`: no rule allows the server, and a person is asked. */
+static int start_end(struct egress_bench *b, bool asks, struct err *e)
 {
 	char program[PATH_MAX], rules[PATH_MAX + 16];
 	const struct sockaddr none = {.sa_family = AF_UNIX};
@@ -228,10 +234,15 @@ static int start_end(struct egress_bench *b, struct err *e)
 	f = fopen(rules, "we");
 	if (!f)
 		return err_sys(e, errno, "cannot write %s", rules);
-	fprintf(f, "allow file 0 127.0.0.1:%u\n", b->server_port);
+	if (asks)
+		fprintf(f, "ask file 0 %d\n", PATIENCE_S);
+	else
+		fprintf(f, "allow file 0 127.0.0.1:%u\n", b->server_port);
 	fclose(f);
 	/* By a name that the kernel chooses; one that does not listen would wake the end all the time. */
-	if (bind(control, &none, sizeof none.sa_family) || listen(control, 1))
+	b->ncontrol = sizeof b->control;
+	if (bind(control, &none, sizeof none.sa_family) || listen(control, 8) ||
+		getsockname(control, (struct sockaddr *)&b->control, &b->ncontrol))
 		return err_sys(e, errno, "cannot listen for questions to the end");
 	b->init = start_init();
 	guest = (int)syscall(SYS_pidfd_open, b->init, 0);
@@ -267,17 +278,20 @@ static void teardown(void *ctx)
 	close(b->server);
 	close(b->relay);
 	close(b->agent);
+	if (b->watch >= 0)
+		close(b->watch);
 	scratch_release(&b->dir);
 	free(b->buf);
 	free(b->sent);
 	free(b);
 }
 
-static void *setup(struct bench_run *r, struct err *e)
+static void *set_up_end(struct bench_run *r, bool asks, struct err *e)
 {
 	struct egress_bench *b = xcalloc(1, sizeof *b);
 	struct rlimit files;
 
+	b->watch = -1;
 	b->bytes = bench_smoke(r) ? GIB / 16 : GIB;
 	b->buf = xmalloc(CHUNK);
 	b->sent = xcalloc(1, CHUNK);
@@ -289,7 +303,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	b->relay = listen_here(&b->relay_port, e);
 	b->agent = listen_here(&b->agent_port, e);
 	if (b->server < 0 || b->relay < 0 || b->agent < 0 || scratch_init(&b->dir, e) ||
-		start_end(b, e)) {
+		start_end(b, asks, e)) {
 		teardown(b);
 		return NULL;
 	}
@@ -297,6 +311,11 @@ static void *setup(struct bench_run *r, struct err *e)
 	b->threads = !pthread_create(&b->serving, NULL, serve_wanted, b) &&
 		!pthread_create(&b->relaying, NULL, relay_wanted, b);
 	return b;
+}
+
+static void *setup(struct bench_run *r, struct err *e)
+{
+	return set_up_end(r, false, e);
 }
 
 /* -- the ways -------------------------------------------------------------------------------------------- */
@@ -417,6 +436,95 @@ static int fetch_many(void *ctx, struct sample *s, struct err *e)
 	return rc;
 }
 
+/* -- an answer: as `berth net ask` and the console tell it to the end, without the start of a process --------- */
+
+static int say_to_end(
+	struct egress_bench *b, uint32_t what, const void *more, size_t size, struct err *e)
+{
+	const struct timeval patience = {PATIENCE_S, 0};
+	struct egress_question q = {what, (uint32_t)size};
+	char message[sizeof q + sizeof(struct egress_decision)];
+	AUTO_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	memcpy(message, &q, sizeof q);
+	if (size)
+		memcpy(message + sizeof q, more, size);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&b->control, b->ncontrol) ||
+		send(fd, message, sizeof q + size, MSG_NOSIGNAL) < 0)
+		return err_sys(e, errno, "the end takes no question");
+	return steal_fd(&fd);
+}
+
+static void *set_up_asking(struct bench_run *r, struct err *e)
+{
+	struct egress_bench *b = set_up_end(r, true, e);
+
+	if (b && (b->watch = say_to_end(b, EGRESS_WATCH, NULL, 0, e)) < 0) {
+		teardown(b);
+		return NULL;
+	}
+	return b;
+}
+
+/* A new one, not what was said of the one before. */
+static int await_held(struct egress_bench *b, struct err *e)
+{
+	AUTO_FREE struct egress_queue *q = xcalloc(1, sizeof *q);
+
+	while (recv(b->watch, q, sizeof *q, 0) > 0)
+		if (q->usage.held && q->usage.connections > b->held) {
+			b->held = q->usage.connections;
+			return 0;
+		}
+	return err_set(e, ERR_FAILED, "the end reports no connection that waits");
+}
+
+static int tell_answer(struct egress_bench *b, enum egress_answer answer, struct err *e)
+{
+	struct egress_decision d = {.answer = answer};
+	struct egress_said said;
+	char target[32];
+	int fd, rc;
+
+	snprintf(target, sizeof target, "127.0.0.1:%u", b->server_port);
+	if (egress_parse_target(target, strlen(target), 0, &d.to, e))
+		return -1;
+	fd = say_to_end(b, EGRESS_DECIDE, &d, sizeof d, e);
+	if (fd < 0)
+		return -1;
+	rc = recv(fd, &said, sizeof said, 0) == (ssize_t)sizeof said &&
+			said.verdict == EGRESS_ALLOWED
+		? 0
+		: err_set(e, ERR_FAILED, "the end does not take the answer");
+	close(fd);
+	return rc;
+}
+
+/* A connection that is held, answered, and has its first byte. */
+static int answer_once(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+	AUTO_CLOSE int fd = connect_by_proxy(b, e);
+	double began;
+
+	if (fd < 0 || await_held(b, e))
+		return -1;
+	began = now_s();
+	if (tell_answer(b, EGRESS_ANSWER_ONCE, e) || hear_established(fd, e) ||
+		fetch_bytes(b, fd, 1, s, e))
+		return -1;
+	s->seconds = now_s() - began;
+	return 0;
+}
+
+static int one_splice(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+
+	return fetch_from(b, b->relay_port, 1, s, e);
+}
+
 /* Of its own: what is not shared with other processes, by a file that everybody may read. */
 static double private_mb(pid_t pid)
 {
@@ -487,6 +595,16 @@ static const struct bench_case cases[] = {
 		.arms = {{"loopback", one_loopback}, {"egress", one_egress}},
 		.targets = {{"at most 0.3 ms more than over loopback", "egress", ON_OVER, NO_BOUND,
 			0.0003}}},
+	{.name = "answer",
+		.about =
+			"a held connection, from a person's answer to its first byte; beside it a connection by two calls of splice, to its first byte",
+		.samples = 100,
+		.warmup = 3,
+		.setup = set_up_asking,
+		.teardown = teardown,
+		.arms = {{"splice relay", one_splice}, {"answer", answer_once}},
+		.targets = {{"at most 100 ms from the answer to the effect", "answer", ON_MAX,
+			NO_BOUND, 0.1}}},
 	{.name = "many",
 		.about = "1,000 connections, all open at once, and a byte from each",
 		.samples = 10,
