@@ -60,6 +60,14 @@ struct cJSON *call_json(struct engine_call *c, const struct http_reply *r);
 /* A refusal as a sentence about this call. */
 int call_refusal(struct engine_call *c, const struct http_reply *r, struct err *e);
 
+/* The lines of one read of a log: texts one after the other, whose places are known when all are in. */
+struct log_batch {
+	struct log_line *line;
+	size_t n, cap;
+	struct str text;
+};
+void log_batch_release(struct log_batch *b); /* logs.c */
+
 /* engine.c */
 struct engine {
 	uv_loop_t *loop;
@@ -70,6 +78,7 @@ struct engine {
 	int minor; /* of the negotiated version, 0 before that */
 	const struct product *product;
 	bool pinging, closing;
+	struct log_batch batch;  /* of the log whose bytes are being read: one for all */
 	struct http_later later; /* of engine_close */
 	void (*closed)(void *ctx);
 	void *closed_ctx;

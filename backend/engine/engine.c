@@ -34,6 +34,7 @@ static void http_gone(void *ctx)
 	void *closed_ctx = en->closed_ctx;
 
 	endpoint_release(&en->ep);
+	log_batch_release(&en->batch);
 	free(en);
 	if (closed)
 		closed(closed_ctx);
@@ -401,6 +402,7 @@ struct engine *engine_open(uv_loop_t *loop, const struct endpoint *ep, struct er
 
 	en->product = product_named("docker"); /* until it says more */
 
+	str_init(&en->batch.text);
 	en->loop = loop;
 	en->http = http_open(loop, &server, e);
 	if (!en->http) {

@@ -18,10 +18,6 @@ struct logs {
 	void *ctx;
 	struct demux demux;
 	struct lines lines;
-	/* The batch of one read: texts one after the other, offsets until all are in. */
-	struct log_line *batch;
-	size_t nbatch, batch_cap;
-	struct str text;
 	struct str said; /* by the engine itself: why it cannot read on */
 };
 
@@ -52,6 +48,7 @@ static void logs_start(struct engine_call *c)
 static void batch_line(void *ctx, const struct log_line *line)
 {
 	struct logs *l = ctx;
+	struct log_batch *b = &l->call.en->batch;
 
 	if (l->said.len)
 		return;
@@ -60,25 +57,39 @@ static void batch_line(void *ctx, const struct log_line *line)
 		str_add(&l->said, line->text, line->len < SAID_MAX ? line->len : SAID_MAX);
 		return;
 	}
-	l->batch = mem_grow(l->batch, &l->batch_cap, l->nbatch + 1, sizeof *l->batch);
-	l->batch[l->nbatch++] = *line;
-	str_add(&l->text, line->text, line->len);
+	b->line = mem_grow(b->line, &b->cap, b->n + 1, sizeof *b->line);
+	b->line[b->n++] = *line;
+	str_add(&b->text, line->text, line->len);
 }
 
+void log_batch_release(struct log_batch *b)
+{
+	str_release(&b->text);
+	free(b->line);
+	*b = (struct log_batch){0};
+	str_init(&b->text);
+}
+
+/* The callback may end a call, and with it another batch. */
 static void deliver_batch(struct logs *l)
 {
-	const char *at = l->text.s;
-	size_t n = l->nbatch;
+	struct engine *en = l->call.en;
+	struct log_batch b = en->batch;
+	const char *at = b.text.s;
 
-	if (n == 0)
+	if (b.n == 0)
 		return;
-	for (size_t i = 0; i < n; i++) {
-		l->batch[i].text = at;
-		at += l->batch[i].len;
+	for (size_t i = 0; i < b.n; i++) {
+		b.line[i].text = at;
+		at += b.line[i].len;
 	}
-	l->nbatch = 0;
-	l->fn(l->ctx, l->batch, n);
-	str_clear(&l->text);
+	en->batch = (struct log_batch){0};
+	str_init(&en->batch.text);
+	l->fn(l->ctx, b.line, b.n);
+	log_batch_release(&en->batch);
+	b.n = 0;
+	str_clear(&b.text);
+	en->batch = b;
 }
 
 static void one_piece(void *ctx, int stream, const char *bytes, size_t n)
@@ -177,9 +188,7 @@ static void logs_release(struct engine_call *c)
 	struct logs *l = (struct logs *)c;
 
 	lines_release(&l->lines);
-	str_release(&l->text);
 	str_release(&l->said);
-	free(l->batch);
 }
 
 static const struct call_ops logs_ops = {
@@ -204,7 +213,6 @@ struct engine_call *engine_logs(struct engine *en, const char *id, bool tty, boo
 	l->end = end;
 	l->ctx = ctx;
 	lines_init(&l->lines, &span, tty);
-	str_init(&l->text);
 	str_init(&l->said);
 	return &l->call;
 }

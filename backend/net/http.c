@@ -16,6 +16,9 @@
 
 #include "net/curl.h"
 
+/* Of what a stream's bytes were in it keeps so much when its reader has taken them. */
+#define STREAM_KEPT ((size_t)4 << 10)
+
 enum phase { QUEUED, RUNNING, ENDED };
 enum { LANES = 3 };
 
@@ -335,7 +338,8 @@ static void tell_data(struct http_call *c)
 
 	str_init(&c->in);
 	c->rq.data(c->rq.ctx, bytes.s, bytes.len);
-	if (c->in.cap == 0) {
+	/* One that had much to say may say little from now on: hundreds of streams would each hold their largest piece. */
+	if (c->in.cap == 0 && bytes.cap <= STREAM_KEPT) {
 		c->in = bytes;
 		str_clear(&c->in);
 	} else {
