@@ -21,11 +21,8 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "files/files.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
-static struct files *f;
-static struct files_root *root;
 static _Atomic bool stop;
 static _Atomic uint64_t swaps;
 static uint64_t good, refused;
@@ -316,9 +313,9 @@ static int make_race_tree(unsigned avoid)
 		symlink(tree_path("outside/a"), tree_path("root/evil")) ||
 		mkfifo(tree_path("root/fifo"), 0600))
 		return -1;
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD | avoid, .cpu_width = 2});
-	root = files_root_open(f, tree_path("root"), NULL);
-	return root ? 0 : -1;
+	rooted_open(&(struct files_options){.avoid = FILES_AVOID_BOARD | avoid, .cpu_width = 2},
+		"root");
+	return 0;
 }
 
 static int with_openat2(void **state)
@@ -331,15 +328,6 @@ static int with_walk(void **state)
 {
 	(void)state;
 	return make_race_tree(FILES_AVOID_OPENAT2);
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
-	return 0;
 }
 
 int main(void)
@@ -356,6 +344,6 @@ int main(void)
 		cmocka_unit_test(race_delete),
 	};
 
-	return cmocka_run_group_tests_name("openat2", tests, with_openat2, teardown) +
-		cmocka_run_group_tests_name("walk", tests, with_walk, teardown);
+	return cmocka_run_group_tests_name("openat2", tests, with_openat2, rooted_remove) +
+		cmocka_run_group_tests_name("walk", tests, with_walk, rooted_remove);
 }

@@ -14,16 +14,13 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "files/files.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
 #define FILES 400
 #define DIRS 4
 #define TOTAL (FILES + DIRS + 1) /* and .hidden */
 #define BYTES (FILES * 10 + 7)
 
-static struct files *f;
-static struct files_root *root;
 static struct job_info seen;
 
 /* The work stands still until somebody has counted all of it. */
@@ -176,17 +173,7 @@ static int setup(void **state)
 	tree_text("root/.hidden", "seven b");
 	setenv("XDG_RUNTIME_DIR", tree_path(""), 1);
 	clock_freeze(1000000000000, 1700000000000);
-	f = files_open(&o);
-	root = files_root_open(f, tree_path("root"), NULL);
-	return root ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
+	rooted_open(&o, "root");
 	return 0;
 }
 
@@ -198,5 +185,5 @@ int main(void)
 		cmocka_unit_test(test_many_directories),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }

@@ -14,9 +14,8 @@
 
 #include <berth/mem.h>
 
-#include "files/files.h"
 #include "files/disk/reader.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
 static const unsigned backends[] = {
 	0,
@@ -26,21 +25,13 @@ static const unsigned backends[] = {
 	FILES_AVOID_OPENAT2,
 };
 
-static struct files *f;
-static struct files_root *root;
-
 static void use_reader(unsigned avoid)
 {
-	struct err e = ERR_INIT;
-
-	files_root_close(root);
-	files_close(f);
-	f = files_open(&(struct files_options){.program = "test",
-		.avoid = avoid | FILES_AVOID_BOARD,
-		.cpu_width = 3,
-		.io_depth = 8});
-	root = files_root_open(f, tree_path("root"), &e);
-	assert_non_null(root);
+	rooted_open(&(struct files_options){.program = "test",
+			    .avoid = avoid | FILES_AVOID_BOARD,
+			    .cpu_width = 3,
+			    .io_depth = 8},
+		"root");
 }
 
 static struct files_reading *read_paths(const char *const *paths, size_t n)
@@ -676,15 +667,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -704,5 +686,5 @@ int main(void)
 		cmocka_unit_test(test_read_cancel),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }

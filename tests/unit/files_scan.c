@@ -13,20 +13,12 @@
 
 #include <berth/mem.h>
 
-#include "files/files.h"
 #include "files/walk/filter.h"
-#include "lib/tree.h"
-
-static struct files *f;
-static struct files_root *root;
+#include "lib/rooted.h"
 
 static void use_width(unsigned width, const char *name)
 {
-	files_root_close(root);
-	files_close(f);
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = width});
-	root = files_root_open(f, tree_path(name), NULL);
-	assert_non_null(root);
+	rooted_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = width}, name);
 }
 
 /* All paths, one a line. */
@@ -607,15 +599,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -631,5 +614,5 @@ int main(void)
 		cmocka_unit_test(test_ignore_against_git),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }

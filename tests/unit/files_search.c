@@ -9,12 +9,8 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 
-#include "files/files.h"
 #include "files/match/matcher.h"
-#include "lib/tree.h"
-
-static struct files *f;
-static struct files_root *root;
+#include "lib/rooted.h"
 
 static bool collect_hits(void *ctx, const char *path, const struct files_hit *hits, size_t n)
 {
@@ -981,19 +977,7 @@ static void test_search_job(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	tree_make("files-search");
-	tree_mkdirs("root");
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
-	root = files_root_open(f, tree_path("root"), NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
+	rooted_make("files-search");
 	return 0;
 }
 
@@ -1022,5 +1006,5 @@ int main(void)
 		cmocka_unit_test(test_search_job),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }

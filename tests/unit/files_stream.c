@@ -10,35 +10,18 @@
 
 #include <berth/mem.h>
 
-#include "files/files.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
 #define MIB (1u << 20)
 
 static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILES_ALL_OR_NOTHING};
 
-static struct files *f;
-static struct files_root *root;
-
 static int setup(void **state)
 {
-	struct err e = ERR_INIT;
-
 	(void)state;
 	tree_make("stream");
 	tree_mkdirs("root");
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD});
-	root = files_root_open(f, tree_path("root"), &e);
-	assert_non_null(root);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
+	rooted_open(&(struct files_options){.avoid = FILES_AVOID_BOARD}, "root");
 	return 0;
 }
 
@@ -273,7 +256,7 @@ static void test_memory(void **state)
 	assert_true(after.ru_maxrss - before.ru_maxrss < 128 << 10); /* KiB; in all it is 768 MiB */
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, setup, rooted_remove)
 
 int main(void)
 {

@@ -11,13 +11,9 @@
 
 #include <berth/mem.h>
 
-#include "files/files.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
 #define STAGE_LIKE ".berth-0123456789abcdef0123456789abcdef"
-
-static struct files *f;
-static struct files_root *root;
 
 static enum err_kind copy_tree(const char *from, const char *to, const struct files_copy_options *o,
 	struct files_tree_totals *t)
@@ -888,19 +884,7 @@ static void test_take_away(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	tree_make("files-tree");
-	tree_mkdirs("root");
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
-	root = files_root_open(f, tree_path("root"), NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
+	rooted_make("files-tree");
 	return 0;
 }
 
@@ -1022,5 +1006,5 @@ int main(void)
 		cmocka_unit_test(test_copy_owner_swapped),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }

@@ -17,14 +17,10 @@
 
 #include <berth/mem.h>
 
-#include "files/files.h"
 #include "job/board.h"
-#include "lib/tree.h"
+#include "lib/rooted.h"
 
 static const enum files_promise promises[] = {FILES_VISIBLE, FILES_DURABLE, FILES_ALL_OR_NOTHING};
-
-static struct files *f;
-static struct files_root *root;
 
 /* Nothing of a batch stays behind: of a large one, once the workers have removed it. */
 static void assert_stage_empty(void)
@@ -655,19 +651,7 @@ static void test_write_cancel(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	tree_make("files-write");
-	tree_mkdirs("root");
-	f = files_open(&(struct files_options){.avoid = FILES_AVOID_BOARD, .cpu_width = 3});
-	root = files_root_open(f, tree_path("root"), NULL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	files_root_close(root);
-	files_close(f);
-	tree_remove();
+	rooted_make("files-write");
 	return 0;
 }
 
@@ -690,5 +674,5 @@ int main(void)
 		cmocka_unit_test(test_write_cancel),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, rooted_remove);
 }
