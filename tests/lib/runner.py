@@ -63,7 +63,7 @@ SHORT = "lint unit golden scenario oracle terminal engine attack".split()
 VARIANTS = collections.defaultdict(lambda: ["asan"], {
     "unit": ["asan", "tsan", "release"],
     "scenario": ["asan", "tsan", "release"],
-    "terminal": ["asan", "tsan"],
+    "terminal": ["asan", "tsan", "release"],
     "engine": ["asan", "tsan", "release"],
     "golden": ["asan", "release"],
     "fuzz": ["fuzz"],
@@ -83,10 +83,11 @@ ONLY_RELEASE = {
     "golden": {"golden.valgrind"},
     "scenario": {"scenario.mcp", "scenario.mcp_hostile", "scenario.workspace_large"},
     "engine": {"engine.limits", "engine.routes", "engine.terminals"},
+    "terminal": {"terminal.memory"},
 }
 # Long ones without threads: TSan has nothing to see there.
 NOT_TSAN = {"unit.leaks", "unit.edit", "unit.files_sieve"}
-NOT_SANITIZED = {"golden.valgrind"}  # the sanitizers cannot run under valgrind
+NOT_SANITIZED = {"golden.valgrind", "terminal.memory"}  # the sanitizers cannot run under valgrind, and hold what is freed
 
 # Of engine and attack the short tier runs these: each command once, each isolation layer once.
 SHORT_TESTS = {

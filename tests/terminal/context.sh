@@ -1,38 +1,9 @@
 #!/bin/bash
 # context.sh - `:ctx NAME` in a terminal: another engine's console in the place of this one, with the options it was started with.
 set -u
-. "$SRC/tests/lib/engine.sh"
-server=berth-context-$$
-one='' two=''
-finish() {
-	tmux -L "$server" kill-server 2>/dev/null
-	[ -z "$one" ] || kill "$one" "$two" 2>/dev/null
-}
-trap finish EXIT
-command -v tmux >/dev/null || { echo "there is no tmux"; exit 1; }
+. "$SRC/tests/lib/mux.sh"
 
-mux() {
-	tmux -L "$server" -f /dev/null "$@"
-}
-shows() {
-	mux capture-pane -p | grep -qF -- "$1"
-}
-verdict() {
-	if [ "$2" = 0 ]; then
-		echo "ok $1"
-	else
-		mux capture-pane -p | sed 's/^/# /'
-		echo "not ok $1"
-	fi
-}
-
-echo '{"containers": [{"name": "alpha"}]}' >"$TMPDIR/s1"
-echo '{"containers": [{"name": "beta"}]}' >"$TMPDIR/s2"
-/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e1" "$TMPDIR/s1" &
-one=$!
-/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e2" "$TMPDIR/s2" &
-two=$!
-wait_for 60 test -S "$TMPDIR/e1" && wait_for 60 test -S "$TMPDIR/e2" || exit 1
+fake_engine e1 '{"containers": [{"name": "alpha"}]}' && fake_engine e2 '{"containers": [{"name": "beta"}]}' || exit 1
 export DOCKER_CONFIG=$TMPDIR/docker
 id=$(printf other | sha256sum | cut -d ' ' -f 1)
 mkdir -p "$DOCKER_CONFIG/contexts/meta/$id"

@@ -1,35 +1,9 @@
 #!/bin/bash
 # tmux.sh - the console inside tmux: start, resize, crash, quit; what a person's multiplexer then shows.
 set -u
-. "$SRC/tests/lib/engine.sh"
-server=berth-test-$$
-fake=''
-finish() {
-	tmux -L "$server" kill-server 2>/dev/null
-	[ -z "$fake" ] || kill "$fake" 2>/dev/null
-}
-trap finish EXIT
-command -v tmux >/dev/null || { echo "there is no tmux"; exit 1; }
+. "$SRC/tests/lib/mux.sh"
 
-mux() {
-	tmux -L "$server" -f /dev/null "$@"
-}
-shows() {
-	mux capture-pane -p | grep -qF -- "$1"
-}
-verdict() {
-	if [ "$2" = 0 ]; then
-		echo "ok $1"
-	else
-		mux capture-pane -p | sed 's/^/# /'
-		echo "not ok $1"
-	fi
-}
-
-echo '{"containers": [{"name": "alpha", "cpu": 40}, {"name": "beta"}]}' >"$TMPDIR/s"
-/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e" "$TMPDIR/s" &
-fake=$!
-wait_for 60 test -S "$TMPDIR/e"
+fake_engine e '{"containers": [{"name": "alpha", "cpu": 40}, {"name": "beta"}]}' || exit 1
 
 open_console() {
 	mux kill-server 2>/dev/null
@@ -125,45 +99,3 @@ crashes() {
 }
 crashes
 verdict tmux-crash-restores $?
-
-# Every view visited, 40 containers and a log as long as it gets: 24 MB at most.
-mux kill-server 2>/dev/null
-kill "$fake"
-python3 - "$TMPDIR/s" <<'PY'
-import json, sys
-names = [{"name": f"many-{i}", "cpu": i} for i in range(40)]
-json.dump({"containers": names, "log_rate": 2000000}, open(sys.argv[1], "w"))
-PY
-/usr/bin/python3 "$SRC/tests/scenario/fake_engine.py" "$TMPDIR/e2" "$TMPDIR/s" &
-fake=$!
-wait_for 60 test -S "$TMPDIR/e2"
-resident() {
-	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$(mux display-message -p '#{pane_pid}')/status"
-}
-visit() {
-	local tab
-	for tab in Agents Jobs Clean Audit Events Host Bench Cont; do
-		mux send-keys : "$1" Enter
-		shift
-		wait_for 60 shows "▸$tab" || return
-	done
-}
-# By lines or, where they are long (the numbers in them are those of a clock), by bytes.
-full() {
-	mux capture-pane -p | grep -qE '(50|4[0-9]),[0-9]{3} lines'
-}
-small() {
-	local kb
-	mux new-session -d -x 100 -y 30 "exec $BERTH -H unix://$TMPDIR/e2" && wait_for 60 shows "40 up" || return
-	visit agents jobs clean audit events host bench containers || return
-	mux send-keys '/' 'many-1' Enter '*' l && wait_for 180 full || return
-	visit agents jobs clean audit events host bench containers || return
-	kb=$(resident)
-	echo "# $kb kB resident"
-	[ "$kb" -le 24576 ]
-}
-if [ "$VARIANT" = debug ] || [ "$VARIANT" = release ]; then
-	small
-	verdict tmux-memory $?
-fi
-exit 0
