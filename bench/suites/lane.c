@@ -1,6 +1,6 @@
 /*
- * lane.c - measures the lane: a command against the host and the engine; many at once; a gigabyte of output; a tool
- * from the warm pool.
+ * lane.c - measures the lane: a command against the host and the engine, and by the MCP server; many at once; a gigabyte
+ * of output; a tool from the warm pool.
  *
  * The agent is brought up as any agent is, with its journal on, in directories of this benchmark's own.
  */
@@ -22,6 +22,7 @@
 #include <berth/tool.h>
 
 #include "container/container.h"
+#include "peers/mcp.h"
 #include "run/pool.h"
 #include "suites/agents.h"
 
@@ -36,6 +37,7 @@ struct lane_bench {
 	struct crew crew;
 	char name[64];
 	struct pool *pool;
+	struct mcp_peer mcp; /* a server for the agent */
 	bool up;
 };
 
@@ -44,6 +46,7 @@ static void teardown(void *ctx)
 	struct lane_bench *b = ctx;
 
 	pool_stop(b->pool);
+	mcp_peer_end(&b->mcp);
 	for (size_t i = 0; b->up && i < b->crew.team.nagents; i++)
 		crew_take_down(&b->crew, i);
 	crew_close(&b->crew);
@@ -81,6 +84,7 @@ static void *setup(struct bench_run *r, struct err *e)
 	static unsigned serial;
 
 	(void)r;
+	b->mcp.in = b->mcp.out = -1;
 	snprintf(b->name, sizeof b->name, "bench%d-%u", (int)getpid(), serial++);
 	if (!have_program("busybox") || !have_program("docker")) {
 		err_set(e, ERR_NOT_FOUND, "busybox and docker are needed on this machine");
@@ -386,6 +390,148 @@ static int measure_warm(struct bench_run *r, void *ctx, struct err *e)
 	return 0;
 }
 
+/* --- by the MCP server --- */
+
+#define READS 1000
+#define SEARCHED 10000 /* files that the search goes through */
+
+static void *setup_mcp(struct bench_run *r, struct err *e)
+{
+	struct lane_bench *b = setup(r, e);
+	const char *argv[] = {berth_program(), "-H", b ? b->crew.url : "", "-c",
+		b ? b->crew.file : "", "mcp", "--agent", b ? b->name : "", NULL};
+
+	if (b && mcp_peer_start(&b->mcp, argv, e)) {
+		teardown(b);
+		return NULL;
+	}
+	return b;
+}
+
+static void *setup_beside(struct bench_run *r, struct err *e)
+{
+	struct lane_bench *b = setup_mcp(r, e);
+	size_t n = bench_smoke(r) ? SEARCHED / 50 : SEARCHED;
+
+	for (size_t i = 0; b && i < n; i++) {
+		AUTO_FREE char *name = xasprintf("ws/d%zu/file%zu", i / 200, i);
+
+		if (scratch_file(&b->crew.dir, name, i ? 1000 : 8000, i, e)) {
+			teardown(b);
+			return NULL;
+		}
+	}
+	return b;
+}
+
+static int trivial_mcp(void *ctx, struct sample *s, struct err *e)
+{
+	struct lane_bench *b = ctx;
+	AUTO_STR struct str answer = STR_INIT;
+	const char *code;
+
+	if (mcp_peer_call(
+		    &b->mcp, "execute_command", "{\"argv\":[\"sh\",\"-c\",\"true\"]}", &answer, e))
+		return -1;
+	code = mcp_peer_member(answer.s, "exit_code");
+	s->digest = digest_bytes(0, "", 0);
+	return code && *code == '0'
+		? 0
+		: err_set(e, ERR_FAILED, "the command did not end as it should: %.300s", answer.s);
+}
+
+/* What is under way beside the reads; 0: nothing. */
+struct beside {
+	unsigned command, search;
+	const char *sleep; /* the command */
+};
+
+static int keep_busy(struct lane_bench *b, struct beside *x, struct err *e)
+{
+	AUTO_STR struct str what = STR_INIT;
+
+	if (!x->command && !(x->command = mcp_peer_ask(&b->mcp, "execute_command", x->sleep, e)))
+		return -1;
+	str_addf(&what, "{\"path\":\"%s\",\"pattern\":\"nothing has this\"}", b->crew.workspace);
+	return x->search || (x->search = mcp_peer_ask(&b->mcp, "search_text", what.s, e)) ? 0 : -1;
+}
+
+/* The id that the next message answers; 0: *e. */
+static unsigned take_answer(struct lane_bench *b, struct beside *x, struct str *line, struct err *e)
+{
+	const char *at;
+	unsigned id;
+
+	do {
+		if (mcp_peer_line(&b->mcp, line, e))
+			return 0;
+		at = mcp_peer_member(line->s, "id");
+		id = at ? (unsigned)strtoul(at, NULL, 10) : 0;
+	} while (!id);
+	x->search = id == x->search ? 0 : x->search;
+	x->command = id == x->command ? 0 : x->command;
+	return id;
+}
+
+/* How long one read takes; negative: *e. */
+static double read_once(struct lane_bench *b, struct beside *x, bool busy, struct err *e)
+{
+	AUTO_STR struct str line = STR_INIT;
+	char path[400];
+	unsigned id, got;
+	double begun;
+
+	snprintf(path, sizeof path, "{\"path\":\"%s/d0/file0\"}", b->crew.workspace);
+	if (busy && keep_busy(b, x, e))
+		return -1;
+	begun = now_s();
+	id = mcp_peer_ask(&b->mcp, "read_text_file", path, e);
+	do {
+		if (!id || !(got = take_answer(b, x, &line, e)))
+			return -1;
+	} while (got != id);
+	if (line.len < 8000) {
+		err_set(e, ERR_FAILED, "not the file: %.300s", line.s);
+		return -1;
+	}
+	return now_s() - begun;
+}
+
+static int read_p99(struct lane_bench *b, struct beside *x, bool busy, double *ret, struct err *e)
+{
+	struct summary s;
+	double v[READS];
+
+	for (int i = 0; i < READS; i++)
+		if ((v[i] = read_once(b, x, busy, e)) < 0)
+			return -1;
+	summarise(v, READS, &s);
+	*ret = s.p99;
+	return 0;
+}
+
+static int measure_beside(struct bench_run *r, void *ctx, struct err *e)
+{
+	struct lane_bench *b = ctx;
+
+	for (int i = 0; i < bench_samples(r) && !bench_cancelled(r); i++) {
+		struct beside x = {.sleep = bench_smoke(r) ? "{\"argv\":[\"sleep\",\"1\"]}"
+							   : "{\"argv\":[\"sleep\",\"10\"]}"};
+		double quiet, busy;
+		AUTO_STR struct str line = STR_INIT;
+
+		if (read_p99(b, &x, false, &quiet, e) || read_p99(b, &x, true, &busy, e))
+			return -1;
+		bench_value(r, "alone", quiet);
+		bench_value(r, "beside both", busy);
+		bench_value(r, "rise", busy - quiet);
+		while (x.search || x.command)
+			if (!take_answer(b, &x, &line, e))
+				return -1;
+	}
+	return 0;
+}
+
 /* The arms are agents of the team, behind the first. */
 static int up_again(void *ctx, struct sample *s, struct err *e)
 {
@@ -435,6 +581,24 @@ static const struct bench_case cases[] = {
 		.arms = {{"on the host", trivial_host}, {"berth exec", trivial_process}},
 		.targets = {{"at most 3 ms over the host", "berth exec", ON_OVER, NO_BOUND,
 			0.003}}},
+	{.name = "mcp-command",
+		.about = "sh -c true by execute_command of the MCP server",
+		.samples = 200,
+		.warmup = 5,
+		.setup = setup_mcp,
+		.teardown = teardown,
+		.arms = {{"on the host", trivial_host}, {"execute_command", trivial_mcp}},
+		.targets = {{"at most 1.5 ms over the host", "execute_command", ON_OVER, NO_BOUND,
+			0.0015}}},
+	{.name = "mcp-beside",
+		.about =
+			"p99 of 1,000 cached reads of 8 KiB by the MCP server, alone and while a command runs and 10,000 files are searched",
+		.samples = 7,
+		.smoke_samples = 1,
+		.setup = setup_beside,
+		.teardown = teardown,
+		.measure = measure_beside,
+		.targets = {{"p99 rises by at most 1 ms", "rise", ON_MEDIAN, NO_BOUND, 0.001}}},
 	{.name = "up-egress",
 		.about = "an agent without a network comes up, without rules and with some",
 		.samples = 20,
