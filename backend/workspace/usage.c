@@ -151,20 +151,23 @@ static int order_usages(const void *left, const void *right)
 					    : strcmp(a->info.name, b->info.name);
 }
 
-/* A line that is none is one that was not counted. */
+/* A line that is none is one that was not counted, and so is one from the future: the clock was set back since, and how
+ * old it is nobody knows. */
 static struct workspace_usage *read_counted(struct workspaces *w, size_t *n)
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct workspace_usage *all = NULL;
 	size_t cap = 0;
+	int64_t now_ns;
 
 	*n = 0;
 	if (file_read(w->fd, KEPT, O_NOFOLLOW, KEPT_MAX, &text, NULL) < 0)
 		return NULL;
+	now_ns = (clock_wall_ms() + 1) * 1000000;
 	for (char *rest = NULL, *line = strtok_r(text.s, "\n", &rest); line;
 		line = strtok_r(NULL, "\n", &rest)) {
 		all = mem_grow(all, &cap, *n + 1, sizeof *all);
-		*n += parse_usage(line, &all[*n]);
+		*n += parse_usage(line, &all[*n]) && all[*n].counted_ns <= now_ns;
 	}
 	mem_sort(all, *n, sizeof *all, order_usages);
 	return all;

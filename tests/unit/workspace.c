@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <cmocka.h>
 
+#include <berth/clock.h>
 #include <berth/workspace.h>
 
 #include "lib/tree.h"
@@ -392,6 +393,21 @@ static void test_usage_together(void **state)
 	free(all);
 }
 
+static void test_usage_with_the_clock_set_back(void **state)
+{
+	uint64_t before;
+	int64_t now_ms = clock_wall_ms();
+
+	(void)state;
+	fill_usage();
+	clock_hold(1000000000, now_ms);
+	before = usage_bytes(true, 0, 2);
+	tree_text("w/tasks/u-1/files/b", "123");
+	clock_hold(1000000000, now_ms - 3600000);
+	assert_int_equal(usage_bytes(true, 0, 2), before + 3);
+	clock_let_go();
+}
+
 static void test_kept_usage_is_not_trusted(void **state)
 {
 	uint64_t before;
@@ -497,6 +513,7 @@ int main(void)
 		CASE(test_usage_of_one),
 		CASE(test_usage_is_kept),
 		CASE(test_usage_together),
+		CASE(test_usage_with_the_clock_set_back),
 		CASE(test_kept_usage_is_not_trusted),
 		CASE(test_end),
 		CASE(test_end_is_of_one_task),
