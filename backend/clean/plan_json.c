@@ -12,6 +12,7 @@
 #define SCHEMA "berth.clean_plan/1"
 #define SCHEMA_OF_SEVERAL "berth.clean_plans/1"
 #define TEXT_MAX 1024 /* bytes of one text */
+#define NAME_DIGITS 8 /* of a plan */
 
 struct clean_plan *clean_plan_copy(const struct clean_plan *p, struct arena *mem)
 {
@@ -198,11 +199,16 @@ static bool read_truth(const cJSON *object, const char *key, bool *ret)
 	return cJSON_IsBool(v);
 }
 
-static bool is_hash(const char *s)
+static bool is_hex(const char *s, size_t digits)
 {
 	size_t n = strspn(s, "0123456789abcdef");
 
-	return n == 64 && !s[n];
+	return n == digits && !s[n];
+}
+
+static bool is_hash(const char *s)
+{
+	return is_hex(s, 64);
 }
 
 /* Ids become parts of request targets and of paths. */
@@ -336,6 +342,9 @@ static struct clean_plan *read_clean_plan(const cJSON *root, struct arena *mem, 
 	if (!p->name || !p->engine || !*p->engine || !p->engine_name || !p->endpoint)
 		return err_null(refuse_plan(e, SIZE_MAX,
 			"`plan`, `engine`, `engine_name` and `endpoint` must be strings"));
+	/* It is shown as it is, and recorded. */
+	if (!is_hex(p->name, NAME_DIGITS))
+		return err_null(refuse_plan(e, SIZE_MAX, "`plan` must be 8 hex digits"));
 	if (!read_truth(root, "foreign", &p->foreign))
 		return err_null(refuse_plan(e, SIZE_MAX, "`foreign` must be true or false"));
 	return read_items(root, p, mem, e) ? NULL : p;

@@ -367,7 +367,9 @@ def clean_plans_of_hosts_are_not_trusted():
         for bad, word in (({**saved, "schema": "x"}, "schema"), ({**saved, "more": 1}, "unknown key"), ({**saved, "hosts": {}}, "list"),
                           ({**saved, "hosts": [1]}, "name"), ({**saved, "hosts": saved["hosts"] * 2}, "twice"),
                           ({**saved, "hosts": [{**saved["hosts"][0], "host": "nobody"}]}, "nobody"),
-                          ({**saved, "hosts": [{**saved["hosts"][0], "plan": {}}]}, "schema"), (single, "clean_plans/1"), ("\x00", "plan")):
+                          ({**saved, "hosts": [{**saved["hosts"][0], "plan": {}}]}, "schema"),
+                          ({**saved, "hosts": [{**saved["hosts"][0], "plan": {**single, "plan": "\x1b]52;c;eA==\x07"}}]}, "8 hex digits"),
+                          (single, "clean_plans/1"), ("\x00", "plan")):
             berth(*options, "clean", "--all-hosts", "--plan", saved_in(env, bad), env=env).fails_with(2, word)
         assert not deleted(fakes["one"])
 

@@ -659,6 +659,8 @@ static void test_hostile_plan(void **state)
 		{"\"engine\": \"ENGI:NE\"", "\"engine\": \"\"", "engine"},
 		{"\"engine\": \"ENGI:NE\"", "\"engine\": 5", "engine"},
 		{"\"plan\"", "\"plam\"", "plam"},
+		{"\"plan\": \"0123abcd\"", "\"plan\": \"\\u001b]52;c;eA==\\u0007\"", "8 hex"},
+		{"\"plan\": \"0123abcd\"", "\"plan\": \"0123abcde\"", "8 hex"},
 		{"\"type\": \"container\"", "\"type\": \"host\"", "type"},
 		{"\"reason\": \"owner_dead\"", "\"reason\": \"because\"", "reason"},
 		{"\"reason\": \"owner_dead\"", "\"reason\": \"nothing\"", "reason"},
