@@ -11,6 +11,8 @@
  *   berth-mcp          programs/berth_mcp.c: mcp, the server that agents talk to
  *   berth-bench        bench/main.c: bench
  *   berth-terminal     backend/terminals: keeps the terminals of an agent
+ *   berth-egress       backend/egress: relays the connections of an agent that has rules for them
+ *   berth-ssh          programs/berth_ssh.c: runs ssh for an engine behind it
  *   berth-git          backend/repo: reads a git repository, shut in there
  *   berth-guest        backend/lane/guest/guest.c: not for people; PID 1 of every container that
  *                      berth makes, it runs what exec sends over the lane

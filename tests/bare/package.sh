@@ -19,7 +19,7 @@ inside() {
 holds_right() {
 	local file missing=''
 	dpkg-deb --contents "$package" >"$TMPDIR/contents"
-	for file in bin/berth libexec/berth/berth-{core,files,image,bench,guest} share/man/man1/berth.1.gz \
+	for file in bin/berth libexec/berth/berth-{core,files,image,mcp,egress,git,ssh,terminal,bench,guest} share/man/man1/berth.1.gz \
 		share/bash-completion/completions/berth share/doc/berth/copyright share/berth/themes/ share/berth/images/; do
 		grep -q " ./usr/$file" "$TMPDIR/contents" || missing="$missing $file"
 	done
