@@ -17,7 +17,7 @@ static void answer_usage(struct end *end, int conn)
 
 static void answer_log(struct end *end, int conn, uint64_t n)
 {
-	uint64_t last = end->usage.connections, first;
+	uint64_t last = end->last_id, first;
 
 	link_count(end);
 	n = n < EGRESS_EVENTS_MAX ? n : EGRESS_EVENTS_MAX;
@@ -25,7 +25,6 @@ static void answer_log(struct end *end, int conn, uint64_t n)
 	for (uint64_t id = first; id <= last; id++) {
 		const struct egress_event *e = end_event(end, id);
 
-		/* Those of a flood that found no place have left no event. */
 		if (e && send(conn, e, sizeof *e, MSG_NOSIGNAL) < 0)
 			return;
 	}

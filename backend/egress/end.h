@@ -67,6 +67,8 @@ struct end {
 	uv_timer_t rate_timer;
 	struct egress_event
 		event[EGRESS_EVENTS_MAX]; /* a ring; event id is at id % EGRESS_EVENTS_MAX */
+	uint64_t
+		last_id; /* of the newest event; who is turned away when all places are taken has none */
 	struct egress_usage usage;
 	struct egress_reached reached[EGRESS_REACHED_MAX + 1]; /* the last: all others */
 	size_t nreached;                                       /* without that */

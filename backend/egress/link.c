@@ -577,7 +577,7 @@ void link_begin(struct end *end, int client)
 		.client = client,
 		.server = -1,
 		.handles = 2,
-		.id = end->usage.connections,
+		.id = ++end->last_id,
 		.begun_ns = clock_mono_ns()};
 	str_init(&l->ask.head);
 	str_init(&l->via);

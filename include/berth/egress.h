@@ -162,7 +162,7 @@ const char *egress_verdict_name(enum egress_verdict v);
 #define EGRESS_EVENTS_MAX 512 /* kept by an end */
 
 struct egress_event {  /* one connection; plain bytes, sent as they are */
-	uint64_t id;   /* counted from 1 by each end */
+	uint64_t id;   /* counted from 1 by each end, without those for which it had no place */
 	int64_t at_ms; /* Unix time */
 	struct egress_target to;
 	uint8_t verdict; /* enum egress_verdict */

@@ -69,6 +69,15 @@ def tell(box, *rules, what=3):
         assert s.recv(4096), rules  # its usage: they are taken
 
 
+def logged(box):
+    """The ids of the connections that its log has."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE)
+        s.connect(f"berth/egress/{box}.sock")
+        s.send(struct.pack("II", 2, 512))
+        return [struct.unpack_from("Q", event)[0] for event in iter(lambda: s.recv(4096), b"")]
+
+
 def tell_routes(box, *lines):
     """As `berth up` does it."""
     tell(box, *lines, what=7)

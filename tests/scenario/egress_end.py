@@ -10,7 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from egress_end import PATIENCE, End, established, tell, tell_routes  # noqa: E402
+from egress_end import PATIENCE, End, established, logged, tell, tell_routes  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
 
@@ -116,6 +116,29 @@ def _():
         until = time.monotonic() + PATIENCE
         while not answer(socket.create_connection(end.agent.getsockname(), PATIENCE)):
             assert time.monotonic() < until
+
+
+@case("connections that are turned away push none out of the log")
+def _():
+    to = serve(echo)
+    with End("berth-x", f"allow file 0 {to}", files=160) as end:
+        held = []
+        try:
+            while True:
+                held.append(end.ask(to))
+                established(held[-1])
+        except (AssertionError, ConnectionResetError, BrokenPipeError):
+            pass
+        served = len(logged("berth-x"))
+        for _ in range(600):
+            with socket.create_connection(end.agent.getsockname(), PATIENCE) as s:
+                try:
+                    assert s.recv(1) == b""
+                except ConnectionResetError:
+                    pass
+        assert logged("berth-x") == list(range(1, served + 1)) and len(held) - 1 <= served <= len(held), (served, len(held))
+        for s in held:
+            s.close()
 
 
 @case("a rate holds for all connections together, is shared, and can be lifted")
