@@ -32,12 +32,21 @@ static void check_forwarded(const struct str *head)
 		abort();
 }
 
+/* In its query: a path may hold & and = as well. */
+static bool has_parameter(const struct route_ask *a, const char *name)
+{
+	for (const char *at = a->target.s + a->path; at && *at; at = strpbrk(at + 1, "&;"))
+		if (!strncasecmp(at + 1, name, strlen(name)))
+			return true;
+	return false;
+}
+
 /* One path below one route, and no header that another could be made of. */
 static void check_route_asked(const struct route_ask *a, size_t size)
 {
 	if (a->used > size || !*a->name || !route_path_plain(a->target.s, a->path) ||
 		strlen(a->target.s) != a->target.len || strpbrk(a->target.s, " \r\n#\\") ||
-		strcasestr(a->target.s, "&key=") || strcasestr(a->target.s, "&httpmethod=") ||
+		has_parameter(a, "key=") || has_parameter(a, "httpmethod=") ||
 		(a->headers.s &&
 			(strlen(a->headers.s) != a->headers.len || strchr(a->headers.s, '\r') ||
 				strcasestr(a->headers.s, "\nauthorization:"))))
