@@ -81,6 +81,13 @@ static bool names_method(const char *name)
 	return is_one_of(name, words, COUNT(words));
 }
 
+bool route_names_key(const char *name, size_t n)
+{
+	AUTO_FREE char *simple = simplify_name((struct slice){name, n});
+
+	return names_key(simple);
+}
+
 bool route_overrides_method(const char *name, size_t n)
 {
 	AUTO_FREE char *simple = simplify_name((struct slice){name, n});

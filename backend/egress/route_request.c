@@ -2,8 +2,9 @@
  * route_request.c - parses a request to a route, whose target begins with '/'.
  *
  * Whatever could be read in two ways is refused: two lengths, a length and chunks, chunks with extensions or trailers, a
- * path that is another one after somebody has decoded it, a method beside that of the request line.  Of its headers those are dropped that name who asks, or whom, or
- * that would let an answer come in pieces or in an encoding in which a key is not found.
+ * path that is another one after somebody has decoded it, a second method in a header or the query.  Of its headers those
+ * are dropped that name who asks, or whom, or that would let an answer come in pieces or in an encoding in which a key is
+ * not found.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,16 +42,14 @@ bool route_same_header(const char *name, size_t n, const char *word)
 /* Also the names of other keys: with one of its own an agent would be somebody else there. */
 bool route_drops_header(const char *name, size_t n)
 {
-	static const char *const words[] = {"authorization", "x-api-key", "api-key",
-		"x-goog-api-key", "x-auth-token", "x-access-token", "x-amz-security-token",
-		"private-token", "host", "connection", "keep-alive", "te", "trailer", "upgrade",
-		"expect", "transfer-encoding", "content-length", "accept-encoding", "range",
-		"if-range", "cookie", "x-original-url", "x-rewrite-url", "http2-settings"};
+	static const char *const words[] = {"host", "connection", "keep-alive", "te", "trailer",
+		"upgrade", "expect", "transfer-encoding", "content-length", "accept-encoding",
+		"range", "if-range", "cookie", "x-original-url", "x-rewrite-url", "http2-settings"};
 
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (route_same_header(name, n, words[i]))
 			return true;
-	return n >= 6 && route_same_header(name, 6, "proxy-");
+	return route_names_key(name, n) || (n >= 6 && route_same_header(name, 6, "proxy-"));
 }
 
 static int read_framing(struct slice name, struct slice value, struct route_ask *a, struct err *e)

@@ -293,7 +293,9 @@ static void answers_that_are_cut_off(void **state)
 static void headers_that_name_somebody(void **state)
 {
 	static const char *const keys[] = {"Authorization", "X-Api-Key", "x_api_key", "api-key",
-		"X-Goog-Api-Key", "X-Auth-Token", "Private-Token", "Cookie", "Proxy-Authorization"};
+		"X-Goog-Api-Key", "X-Auth-Token", "Private-Token", "Cookie", "Proxy-Authorization",
+		"Ocp-Apim-Subscription-Key", "JOB-TOKEN", "subscription-key", "access-token",
+		"oauth-token", "private.token", "apikey", "token", "X-Amz-Security-Token"};
 	static const char *const others[] = {
 		"anthropic-version", "X-Api-Version", "Content-Type", "User-Agent", "X-Key"};
 
