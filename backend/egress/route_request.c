@@ -117,7 +117,7 @@ static int read_route_target(struct slice target, struct route_ask *a, struct er
 	path.n -= 1 + name.n;
 	str_add(&a->target, path.n ? path.at : "/", path.n ? path.n : 1);
 	a->path = a->target.len;
-	return asks ? route_add_query(query.at, query.n, &a->target, e) : 0;
+	return asks ? route_add_query(query.at, query.n, a->method, &a->target, e) : 0;
 }
 
 static int read_route_head(struct slice head, struct route_ask *a, struct err *e)

@@ -129,8 +129,10 @@ int route_read_request(const char *bytes, size_t len, struct route_ask *ret, str
 /* Is it one that the agent has no say in? */
 bool route_drops_header(const char *name, size_t n);
 bool route_same_header(const char *name, size_t n, const char *word);
-/* "?" and the query, without the parameters that name a key.  -1: one of them asks for another method. */
-int route_add_query(const char *query, size_t len, struct str *out, struct err *e);
+/* "?" and the query, without the parameters that name a key.  -1: one of them asks for another method, can be read in two
+ * ways, or is a key without which `method` would do something else. */
+int route_add_query(
+	const char *query, size_t len, const char *method, struct str *out, struct err *e);
 /* Of a parameter or a header, which would be a key beside the route's. */
 bool route_names_key(const char *name, size_t n);
 /* A header by which some servers take another method than that of the request line. */

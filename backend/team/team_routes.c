@@ -9,7 +9,6 @@
 #include "team/team_forms.h"
 
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
-#define PLACEHOLDER "berth-adds-the-key-outside"
 
 /* How the programs of these call their address and key; others: NAME_BASE_URL and NAME_API_KEY. */
 static const struct {
@@ -148,7 +147,7 @@ static void make_variables(const struct reader *r, struct egress_def *out)
 				path ? path + 1 : "");
 		}
 		for (size_t k = 0; k < d->key_env.n; k++)
-			word[n++] = arena_printf(r->mem, "%.*s=" PLACEHOLDER,
+			word[n++] = arena_printf(r->mem, "%.*s=" ROUTE_PLACEHOLDER,
 				(int)strcspn(d->key_env.word[k], "="), d->key_env.word[k]);
 	}
 	out->env = (struct words){n, word};

@@ -26,6 +26,8 @@
 #define ROUTE_KEY_MAX 4096
 /* Can it be one: of that many bytes, all printable, no blank? */
 bool route_key_fits(const char *key, size_t len);
+/* What an agent has in a key's place. */
+#define ROUTE_PLACEHOLDER "berth-adds-the-key-outside"
 #define ROUTE_CA_MAX 65536
 
 struct route_to {
