@@ -30,7 +30,8 @@ static uint64_t largest(uint64_t a, uint64_t b)
 
 void relay_rate_go_on(struct relay_rate *rate, unsigned waiting)
 {
-	uint64_t burst = largest(rate->a_second / BURSTS_A_SECOND, LEAST_BYTES);
+	uint64_t all = waiting ? waiting : 1, least = all * LEAST_BYTES,
+		 burst = largest(rate->a_second / BURSTS_A_SECOND, least);
 	int64_t now = clock_mono_ns();
 	double passed = (double)(now - rate->at_ns) / 1e9,
 	       more = (double)rate->left + passed * (double)rate->a_second,
@@ -39,7 +40,8 @@ void relay_rate_go_on(struct relay_rate *rate, unsigned waiting)
 	rate->owed = rate->a_second ? rate->owed - (uint64_t)paid : 0;
 	more -= paid;
 	rate->left = more < (double)burst ? (uint64_t)more : burst;
-	rate->share = largest(rate->left / (waiting ? waiting : 1), LEAST_BYTES);
+	/* Before there is enough for all, who is asked first would have all of it, each time. */
+	rate->share = rate->left < least ? 0 : rate->left / all;
 	rate->at_ns = now;
 }
 
@@ -54,7 +56,8 @@ static size_t ask_rate(struct relay *r, size_t want, uint64_t turn)
 
 size_t relay_rate_take(struct relay_rate *rate, size_t want)
 {
-	size_t may = rate->left < want ? (size_t)rate->left : want;
+	uint64_t turn = rate->left < rate->share ? rate->left : rate->share;
+	size_t may = turn < want ? (size_t)turn : want;
 
 	if (!rate->a_second)
 		return want;

@@ -22,7 +22,7 @@ struct relay_rate {        /* of all connections and requests of an agent, in on
 	uint64_t a_second; /* bytes; 0: there is no limit */
 	uint64_t left;     /* that may pass now */
 	uint64_t owed;     /* that passed before it might, to be waited for first */
-	uint64_t share;    /* of it in a connection's turn */
+	uint64_t share;    /* of it in a turn; 0: it is not enough yet for all that wait */
 	int64_t at_ns;     /* when that was counted */
 };
 

@@ -240,6 +240,28 @@ def _():
             assert everything(s).endswith(piece)
 
 
+@case("at a small rate nobody waits for ever: all connections and requests of routes get their share")
+def _():
+    def answer(conn):
+        conn.recv(4096)
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + b"y" * 3000)
+        conn.close()
+    to, by_route = serve(flood), serve(answer)
+    with End("berth-x", f"allow file 0 {to}", "rate file 0 20000") as end:
+        tell_routes("berth-x", "route own", f"to http://{by_route}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x")
+        made = [end.ask(to) for _ in range(8)]
+        for s in made:
+            s.settimeout(PATIENCE)
+            established(s)
+            assert s.recv(1) == b"x"
+        with socket.create_connection(end.agent.getsockname(), PATIENCE) as route:
+            route.sendall(b"GET /own/x HTTP/1.1\r\n\r\n")
+            assert everything(route).endswith(b"y" * 3000)
+        for s in made:
+            assert len(s.recv(3000, socket.MSG_WAITALL)) == 3000
+            s.close()
+
+
 @case("Expect: is the target's to answer: the body comes when it has said so")
 def _():
     heads = []
