@@ -370,11 +370,8 @@ static void draw_question(struct network *s, struct pen *p, const struct network
 			rule);
 		pen_fact(p, "Near it", STYLE(TEXT), text);
 	}
-	pen_fact(p, "Leads to", where ? STYLE(WARN) : STYLE(TEXT),
-		where ? where
-			: r->to.literal.family
-			? "this public address"
-			: "looked up once allowed; then a public address, or refused");
+	if (where)
+		pen_fact(p, "Leads to", STYLE(WARN), where);
 }
 
 static void draw_approval(struct pen *p, const struct network_row *r)
