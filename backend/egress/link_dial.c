@@ -55,7 +55,8 @@ static bool is_bridge(const char *interface)
 	snprintf(ask.ifr_name, sizeof ask.ifr_name, "%s", interface);
 	if (fd < 0)
 		return true;
-	return !ioctl(fd, SIOCETHTOOL, &ask) && !strcmp(info.driver, "bridge");
+	/* Some drivers have no name to tell; a bridge's has. */
+	return ioctl(fd, SIOCETHTOOL, &ask) ? errno != EOPNOTSUPP : !strcmp(info.driver, "bridge");
 }
 
 static bool is_beside(
@@ -72,24 +73,25 @@ static bool is_beside(
 	return true;
 }
 
-/* This machine's, or of a container on a bridge of its own; as it stands or as the v4 address that it carries. */
-static bool is_own_address(const struct egress_address *a)
+/* It is this machine's, or with `bridged` in a network of one of its bridges: as it stands or as the v4 address that it
+ * carries. */
+static bool is_own_or_bridged(const struct egress_address *a, bool bridged)
 {
 	const struct egress_address inside = egress_v4_inside(a);
 	struct ifaddrs *all = NULL;
-	bool own = false;
+	bool found = false;
 
 	if (getifaddrs(&all))
 		return true; /* not known: no */
-	for (const struct ifaddrs *i = all; i && !own; i = i->ifa_next) {
-		const struct egress_address at = read_address(i->ifa_addr);
+	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+		const struct egress_address own = read_address(i->ifa_addr);
 
-		own = egress_same_address(&at, a) || egress_same_address(&at, &inside) ||
-			((is_beside(i, &at, a) || is_beside(i, &at, &inside)) &&
+		found = egress_same_address(&own, a) || egress_same_address(&own, &inside) ||
+			(bridged && (is_beside(i, &own, a) || is_beside(i, &own, &inside)) &&
 				is_bridge(i->ifa_name));
 	}
 	freeifaddrs(all);
-	return own;
+	return found;
 }
 
 /* Of these one that denies; NULL: none. */
@@ -107,13 +109,28 @@ static bool may_dial(const struct link *l, const struct egress_address *a)
 {
 	return !find_denial(l, a) &&
 		(judge_address(l, a) ||
-			(!egress_special(a) && !is_own_address(a) &&
+			(!egress_special(a) && !is_own_or_bridged(a, true) &&
 				!egress_of_engine(l->end->rules, l->end->nrules, a)));
 }
 
+/* What is asked for by its address, or as this machine, has a rule of its own. */
+static bool is_by_name(const struct link *l)
+{
+	return !l->ask.to.literal.family && strcmp(l->ask.to.host, EGRESS_OWN_HOST) != 0;
+}
+
+/* The engine may have made a network since, and the rule for the address be gone.  The rest was looked at before. */
 bool link_may_stay(const struct link *l)
 {
-	return !l->at.family || (!find_denial(l, &l->at) && (!l->by_rule || may_dial(l, &l->at)));
+	const struct egress_address *a = &l->at;
+
+	if (!a->family)
+		return true;
+	if (find_denial(l, a))
+		return false;
+	return l->by_rule ? may_dial(l, a)
+			  : !is_by_name(l) || judge_address(l, a) ||
+			!egress_of_engine(l->end->rules, l->end->nrules, a);
 }
 
 static void note_address(struct link *l, const struct egress_address *a)
@@ -121,9 +138,7 @@ static void note_address(struct link *l, const struct egress_address *a)
 	struct egress_event *e = end_event(l->end, l->id);
 
 	l->at = *a;
-	/* What is asked for by its address, or as this machine, has a rule of its own. */
-	l->by_rule = !l->ask.to.literal.family && strcmp(l->ask.to.host, EGRESS_OWN_HOST) != 0 &&
-		judge_address(l, a);
+	l->by_rule = is_by_name(l) && judge_address(l, a);
 	if (e)
 		uv_inet_ntop(a->family, &a->v6, e->address, sizeof e->address);
 }
@@ -183,7 +198,7 @@ static const struct egress_rule *find_upstream(const struct link *l)
 {
 	const struct egress_address *a = l->naddresses ? &l->address[0] : NULL;
 
-	return a && (egress_loopback(a) || is_own_address(a))
+	return a && (egress_loopback(a) || is_own_or_bridged(a, false))
 		? NULL
 		: egress_upstream(l->end->rules, l->end->nrules);
 }

@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 OWN, OTHER = "93.184.215.20", "93.184.215.21"
 BRIDGED, OVERLAID, PUBLIC = "93.184.216.7", "93.184.217.7", "93.184.218.7"  # on this machine's bridge, in a network of the engine, elsewhere
+ROUTED = "93.184.219.7"  # answers here, and is on no interface
 HOSTS = f"""127.0.0.1 localhost
 {OWN} own.test
 ::ffff:{OWN} mapped.test
@@ -24,6 +25,7 @@ HOSTS = f"""127.0.0.1 localhost
 ::ffff:{OVERLAID} overlaid-mapped.test
 2a0a:1:2::7 overlaid-six.test
 {PUBLIC} public.test
+{ROUTED} routed.test
 """
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
@@ -36,7 +38,7 @@ if "OWN_NETWORK" not in os.environ:
     os.environ["OWN_NETWORK"] = "1"
     os.execvp("unshare", ["unshare", "-nm", "--propagation", "private", "sh", "-c",
                           f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && '
-                          'ip link add br-test type bridge && ip addr add 93.184.216.1/24 dev br-test && ip link set br-test up && exec "$@"', "sh", sys.executable, __file__])
+                          'ip link add br-test type bridge && ip addr add 93.184.216.1/24 dev br-test && ip link set br-test up && ip route add local 93.184.219.0/24 dev lo && exec "$@"', "sh", sys.executable, __file__])
 from egress_end import PATIENCE, End, established, tell  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
@@ -87,6 +89,34 @@ def _():
         for name in ("bridged", "overlaid"):
             got = said(end, f"{name}.test:{PORT}")
             assert "does not answer" in got, (name, got)
+
+
+@case("what is open by a name ends when the engine makes a network there")
+def _():
+    rules = [f"allow file 0 routed.test:{PORT}"]
+    with End("berth-x", *rules) as end:
+        for later in ((), (f"allow session 1 {ROUTED}:{PORT}",)):
+            with end.ask(f"routed.test:{PORT}") as s:
+                established(s)
+                conn, _ = HERE.accept()
+                conn.sendall(b"x")
+                assert s.recv(1) == b"x"
+                tell("berth-x", *rules, "engine file 0 93.184.219.0/24", *later)
+                if later:
+                    conn.sendall(b"y")
+                    assert s.recv(1) == b"y"
+                else:
+                    assert everything(s) == b""
+                conn.close()
+            tell("berth-x", *rules)
+
+
+@case("what is on a bridge of this machine is no service of its own: it is asked of the upstream proxy")
+def _():
+    with End("berth-x", f"allow file 0 {BRIDGED}:{PORT}", f"upstream file 0 http://127.0.0.1:{PORT}") as end, end.ask(f"{BRIDGED}:{PORT}"):
+        conn, _ = HERE.accept()
+        with conn:
+            assert conn.recv(4096).startswith(f"CONNECT {BRIDGED}:{PORT} ".encode())
 
 
 @case("an address that is denied is denied by its names, too, however they write it")
