@@ -152,7 +152,9 @@ void link_watch(struct link *l)
 	case LINK_DIAL: server = UV_WRITABLE; break;
 	case LINK_UPSTREAM: server = UV_READABLE; break;
 	case LINK_RELAY:
-		server |= l->sent < l->nout || relay_wants_write(&l->up) ? UV_WRITABLE : 0;
+		server |= (l->sent < l->nout && !l->up.starved) || relay_wants_write(&l->up)
+			? UV_WRITABLE
+			: 0;
 		server |= relay_wants_read(&l->down) ? UV_READABLE : 0;
 		client |= relay_wants_write(&l->down) ? UV_WRITABLE : 0;
 		client |= l->sent == l->nout && relay_wants_read(&l->up) ? UV_READABLE : 0;
@@ -445,8 +447,22 @@ static void hear_hello(struct link *l)
 	link_wait(l, IDLE_MS);
 }
 
+/* What was read before its rate was asked: whole, but nothing while others' is still to be made up for. */
+static bool may_send_begun(struct link *l)
+{
+	struct relay_rate *rate = &l->end->rate[END_UP];
+
+	if (!l->paid) {
+		l->paid = !rate->owed && relay_rate_take_whole(rate, l->nout);
+		l->up.starved = !l->paid;
+	}
+	return l->paid;
+}
+
 static int send_begun(struct link *l)
 {
+	if (!may_send_begun(l))
+		return 0;
 	while (l->sent < l->nout) {
 		ssize_t n = send(l->server, l->out + l->sent, l->nout - l->sent,
 			MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -42,6 +42,7 @@ struct link {
 	size_t nin;
 	char *out; /* for the target, before anything is relayed */
 	size_t nout, sent;
+	bool paid; /* that counts in what passes in a second */
 	struct front_ask ask;
 	bool asked;   /* the target is known */
 	bool granted; /* by a person, this once */

@@ -67,12 +67,16 @@ size_t relay_rate_take(struct relay_rate *rate, size_t want)
 	return may;
 }
 
+void relay_rate_owe(struct relay_rate *rate, size_t bytes)
+{
+	rate->owed += rate->a_second ? bytes : 0;
+}
+
 bool relay_rate_take_whole(struct relay_rate *rate, size_t bytes)
 {
 	size_t some = relay_rate_take(rate, bytes);
 
-	if (rate->a_second)
-		rate->owed += some ? bytes - some : 0;
+	relay_rate_owe(rate, some ? bytes - some : 0);
 	return some || !bytes;
 }
 

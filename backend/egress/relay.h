@@ -46,6 +46,8 @@ void relay_rate_go_on(struct relay_rate *rate, unsigned waiting);
 size_t relay_rate_take(struct relay_rate *rate, size_t want);
 /* The same for what cannot be cut in two.  False: it must wait. */
 bool relay_rate_take_whole(struct relay_rate *rate, size_t bytes);
+/* So many pass in any case: what comes next waits for them. */
+void relay_rate_owe(struct relay_rate *rate, size_t bytes);
 /* Move what can be moved now.  -1: the connection is broken. */
 int relay_move(struct relay *r, struct relay_pipes *pipes);
 bool relay_wants_read(const struct relay *r);

@@ -405,6 +405,7 @@ static void start_request(struct route_link *l)
 		return;
 	}
 	note_route_verdict(l, EGRESS_ALLOWED);
+	relay_rate_owe(&l->end->rate[END_UP], l->ask.used);
 	l->reached = reached_add(l->end, &l->route->to.at);
 	l->route->requests++;
 	l->route->figures->requests++;

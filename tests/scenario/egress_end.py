@@ -240,6 +240,28 @@ def _():
             assert everything(s).endswith(piece)
 
 
+@case("a rate holds for what comes along with the request as well")
+def _():
+    piece = os.urandom(15_000)
+
+    def sink(conn):
+        conn.sendall(b"%d" % (everything(conn) == piece))
+        conn.close()
+    to = serve(sink)
+    with End("berth-x", f"allow file 0 {to}", "rate file 0 100000") as end:
+        began, made = time.monotonic(), []
+        for _ in range(20):
+            s = socket.create_connection(end.agent.getsockname(), PATIENCE)
+            s.sendall(f"CONNECT {to} HTTP/1.1\r\n\r\n".encode() + piece)
+            s.shutdown(socket.SHUT_WR)
+            made.append(s)
+        for s in made:
+            assert everything(s).endswith(b"\r\n\r\n1")
+            s.close()
+        # 300,000 bytes, a quarter of a second's and the last piece at once.
+        assert time.monotonic() - began >= 2.4
+
+
 @case("at a small rate nobody waits for ever: all connections and requests of routes get their share")
 def _():
     def answer(conn):
