@@ -54,6 +54,12 @@ static int ask_question(const char *name, bool block, const struct egress_questi
 	return err_sys(e, errno, "cannot ask the egress of %s", name);
 }
 
+static int say_it_is_other(const char *name, struct err *e)
+{
+	return err_set(
+		e, ERR_PROTOCOL, "the egress of %s belongs to another berth; run berth up", name);
+}
+
 static int hear_answer(int fd, const char *name, void *out, size_t size, struct err *e)
 {
 	ssize_t n = recv(fd, out, size, 0);
@@ -63,8 +69,7 @@ static int hear_answer(int fd, const char *name, void *out, size_t size, struct 
 	if (!n)
 		return 0;
 	return n < 0 ? err_sys(e, errno, "the egress of %s does not answer", name)
-		     : err_set(e, ERR_PROTOCOL,
-			       "the egress of %s belongs to another berth; run berth up", name);
+		     : say_it_is_other(name, e);
 }
 
 int egress_ask_usage(const char *name, struct egress_usage *ret, struct err *e)
@@ -104,8 +109,13 @@ int egress_ask_reached(const char *name, struct egress_reached *out, struct err 
 		return -1;
 	while (found <= EGRESS_REACHED_MAX &&
 		(r = hear_answer(fd, name, &out[found], sizeof *out, e)) > 0)
-		found++;
-	return r < 0 ? -1 : (int)found;
+		if (!out[found++].to.port)
+			return (int)(found - !out[found - 1].connections);
+	if (r < 0)
+		return -1;
+	return found ? err_set(e, ERR_FAILED,
+			       "the egress of %s sent only a part of its answer; try again", name)
+		     : say_it_is_other(name, e);
 }
 
 static int tell_egress(uint32_t what, const char *name, const char *text, size_t len, struct err *e)

@@ -30,16 +30,14 @@ static void answer_log(struct end *end, int conn, uint64_t n)
 	}
 }
 
+/* The place of all others comes last, also where nothing is in it: by that a whole answer is known. */
 static void answer_reached(struct end *end, int conn)
 {
 	link_count(end);
-	for (size_t i = 0; i <= end->nreached; i++) {
-		const struct egress_reached *r =
-			&end->reached[i < end->nreached ? i : EGRESS_REACHED_MAX];
-
-		if (r->connections && send(conn, r, sizeof *r, MSG_NOSIGNAL) < 0)
+	for (size_t i = 0; i <= end->nreached; i++)
+		if (send(conn, &end->reached[i < end->nreached ? i : EGRESS_REACHED_MAX],
+			    sizeof *end->reached, MSG_NOSIGNAL) < 0)
 			return;
-	}
 }
 
 static void take_rules(struct end *end, int conn, const char *text, size_t len)

@@ -33,8 +33,8 @@ struct route_link {
 	uint8_t *in;
 	size_t nin;
 	struct route_ask ask;
-	struct route *route; /* NULL: not known yet */
-	struct egress_reached *reached;
+	struct route *route;            /* NULL: not known yet */
+	struct egress_reached *reached; /* NULL: not yet */
 	struct route_body body;
 	struct route_answer answer;
 	struct transfer transfer;
@@ -68,6 +68,13 @@ static void on_route_handle_closed(uv_handle_t *h)
 	free(l);
 }
 
+/* Its server takes a body, or answers. */
+static void note_route_reached(struct route_link *l)
+{
+	if (!l->reached)
+		l->reached = reached_add(l->end, &l->route->to.at);
+}
+
 static void note_route_bytes(struct route_link *l, size_t up, size_t down)
 {
 	struct egress_event *v = end_event(l->end, l->id);
@@ -76,6 +83,7 @@ static void note_route_bytes(struct route_link *l, size_t up, size_t down)
 	l->down += down;
 	l->end->usage.up += up;
 	l->end->usage.down += down;
+	note_route_reached(l);
 	reached_count(l->reached, up, down);
 	l->route->bytes += up + down;
 	l->route->figures->up += up;
@@ -256,6 +264,7 @@ static int hear_answer_line(void *ctx, const char *line, size_t n)
 
 	if (l->told)
 		return 0; /* a trailer */
+	note_route_reached(l);
 	answer_line(&l->answer, line, n);
 	if (l->answer.lines.len > ANSWER_HEAD_MAX)
 		l->why = "the head of the server's answer is too long";
@@ -406,7 +415,6 @@ static void start_request(struct route_link *l)
 	}
 	note_route_verdict(l, EGRESS_ALLOWED);
 	relay_rate_owe(&l->end->rate[END_UP], l->ask.used);
-	l->reached = reached_add(l->end, &l->route->to.at);
 	l->route->requests++;
 	l->route->figures->requests++;
 	uv_timer_start(&l->timer, on_route_late, QUIET_MS, 0);

@@ -69,13 +69,24 @@ def tell(box, *rules, what=3):
         assert s.recv(4096), rules  # its usage: they are taken
 
 
-def logged(box):
-    """The ids of the connections that its log has."""
+def rows(box, what, count=0):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(PATIENCE)
         s.connect(f"berth/egress/{box}.sock")
-        s.send(struct.pack("II", 2, 512))
-        return [struct.unpack_from("Q", event)[0] for event in iter(lambda: s.recv(4096), b"")]
+        s.send(struct.pack("II", what, count))
+        return list(iter(lambda: s.recv(4096), b""))
+
+
+def logged(box):
+    """The ids of the connections that its log has."""
+    return [struct.unpack_from("Q", event)[0] for event in rows(box, 2, 512)]
+
+
+def reached(box):
+    """What berth net usage prints: connections by target; "" has all others, and comes last, always."""
+    found = [struct.unpack_from("=254s22xHxxQ", row) for row in rows(box, 9)]
+    assert [port for _, port, _ in found].index(0) == len(found) - 1, found
+    return {host.split(b"\0")[0].decode(): n for host, _, n in found}
 
 
 def tell_routes(box, *lines):

@@ -10,7 +10,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from egress_end import PATIENCE, End, established, logged, tell, tell_routes  # noqa: E402
+from egress_end import PATIENCE, End, established, logged, reached, tell, tell_routes  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
 
@@ -282,6 +282,32 @@ def _():
         for s in made:
             assert len(s.recv(3000, socket.MSG_WAITALL)) == 3000
             s.close()
+
+
+@case("what was reached is what answered or took bytes, by target")
+def _():
+    def answer(conn):
+        conn.recv(4096)
+        conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        conn.close()
+    nobody = socket.create_server(("127.0.0.1", 0))
+    port = nobody.getsockname()[1]
+    nobody.close()
+    to, there = serve(echo), serve(answer).replace("127.0.0.1", "localhost")
+    with End("berth-x", f"allow file 0 {to}", f"allow file 0 127.0.0.1:{port}") as end:
+        assert reached("berth-x") == {"": 0}
+        tell_routes("berth-x", *(line for name, at in (("gone", f"localhost:{port}"), ("here", there)) for line in
+                                 (f"route {name}", f"to http://{at}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x")))
+        for name, code, so_far in (("gone", b"502", {"": 0}), ("here", b"200", {"localhost": 1, "": 0}), ("here", b"200", {"localhost": 2, "": 0})):
+            with socket.create_connection(end.agent.getsockname(), PATIENCE) as s:
+                s.sendall(f"GET /{name}/x HTTP/1.1\r\n\r\n".encode())
+                assert everything(s).startswith(b"HTTP/1.1 " + code)
+            assert reached("berth-x") == so_far, reached("berth-x")
+        with end.ask(f"127.0.0.1:{port}") as s:
+            assert s.recv(4096).startswith(b"HTTP/1.1 502")
+        with end.ask(to) as s:
+            established(s)
+            assert reached("berth-x") == {"localhost": 2, "127.0.0.1": 1, "": 0}, reached("berth-x")
 
 
 @case("Expect: is the target's to answer: the body comes when it has said so")
