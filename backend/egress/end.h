@@ -108,8 +108,8 @@ void link_allow_held(struct end *end, const struct egress_target *to);
 void link_refuse_held(struct end *end, enum egress_verdict v);
 
 /* --- reached.c --- */
-/* A connection to it passes bytes from now on; what it returns stays. */
-struct egress_reached *reached_add(struct end *end, const struct egress_target *to);
+/* A connection to it passes bytes from now on, or the server of a route does; what it returns stays. */
+struct egress_reached *reached_add(struct end *end, const struct egress_target *to, bool by_route);
 /* NULL is fine: it has not got there. */
 void reached_count(struct egress_reached *r, uint64_t up, uint64_t down);
 

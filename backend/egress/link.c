@@ -260,7 +260,7 @@ static void pass_begun(struct link *l)
 	size_t rest = l->nin - l->ask.used;
 	AUTO_STR struct str out = STR_INIT;
 
-	l->reached = reached_add(l->end, &l->ask.to);
+	l->reached = reached_add(l->end, &l->ask.to, false);
 	if (l->ask.kind == FRONT_FORWARD) {
 		rest = rest < l->ask.body ? rest : (size_t)l->ask.body;
 		str_add(&out, l->ask.head.s, l->ask.head.len);

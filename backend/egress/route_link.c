@@ -72,7 +72,7 @@ static void on_route_handle_closed(uv_handle_t *h)
 static void note_route_reached(struct route_link *l)
 {
 	if (!l->reached)
-		l->reached = reached_add(l->end, &l->route->to.at);
+		l->reached = reached_add(l->end, &l->route->to.at, true);
 }
 
 static void note_route_bytes(struct route_link *l, size_t up, size_t down)

@@ -172,10 +172,11 @@ struct egress_event {  /* one connection; plain bytes, sent as they are */
 	int64_t took_us;                  /* from the first byte to the answer */
 };
 
-#define EGRESS_REACHED_MAX 256 /* targets that an end counts one by one */
+/* Targets that an end counts one by one: each that a rule may name, and as many names below domains. */
+#define EGRESS_REACHED_MAX (2 * EGRESS_RULES_MAX)
 
 struct egress_reached {          /* a target that was reached; plain bytes, sent as they are */
-	struct egress_target to; /* port 0: all that have no place of their own */
+	struct egress_target to; /* "*.NAME": other names below it; port 0: all others */
 	uint64_t connections, up, down;
 	int64_t first_ms, last_ms; /* Unix time: the first connection, the last byte */
 };
