@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <berth/clock.h>
@@ -13,6 +14,7 @@
 #include "egress/egress.h"
 
 #define QUESTION_TRIES 3
+#define FIRST_START_MS 5000 /* after its rules were written for the first time */
 
 const char *egress_verdict_name(enum egress_verdict v)
 {
@@ -96,6 +98,25 @@ int egress_ask_log(const char *name, struct egress_event *out, size_t n, struct 
 	while (found < n && (r = hear_answer(fd, name, &out[found], sizeof *out, e)) > 0)
 		found++;
 	return r < 0 ? -1 : (int)found;
+}
+
+/* The lock is made when the rules come, and kept until the agent is down. */
+int64_t egress_known_since(const char *name)
+{
+	char rules[EGRESS_PATH_MAX], lock[EGRESS_PATH_MAX];
+	struct egress_usage u;
+	struct stat st;
+
+	if (egress_place(name, ".rules", rules, NULL) || egress_place(name, ".lock", lock, NULL) ||
+		stat(rules, &st))
+		return 0;
+	if (egress_ask_usage(name, &u, NULL))
+		return clock_wall_ms();
+	if (!stat(lock, &st) &&
+		u.since_ms < (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000 +
+				FIRST_START_MS)
+		return 0;
+	return u.since_ms;
 }
 
 int egress_ask_reached(const char *name, struct egress_reached *out, struct err *e)

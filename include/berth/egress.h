@@ -223,6 +223,10 @@ int egress_ask_usage(const char *name, struct egress_usage *ret, struct err *e);
 /* The last `n` connections, oldest first, at most EGRESS_EVENTS_MAX; returns how many, -1. */
 int egress_ask_log(const char *name, struct egress_event *out, size_t n, struct err *e);
 
+/* Connections before that Unix time (ms) are not known: its end was started again, or (now) does not answer.  0: all were
+ * counted, or the container has no egress. */
+int64_t egress_known_since(const char *name);
+
 /* What was reached since the end's start, in that order, EGRESS_REACHED_MAX + 1 at most; returns how many, -1. */
 int egress_ask_reached(const char *name, struct egress_reached *out, struct err *e);
 

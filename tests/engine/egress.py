@@ -429,8 +429,8 @@ def _():
     assert log["older"] > 0, log["older"]
     assert f"{log['older']} older ones are no longer kept" in berth("net", "log", ID, "-n", "512")
     last = json.loads(berth("audit", "export", "--decisions").splitlines()[-1])["summary"]
-    assert last["connections_lost"] == log["older"], last
-    assert "older connections are missing: of each agent the last 512 are kept" in berth("report")
+    assert last["connections_lost"] == log["older"] and not last["complete"] and last["known_since"] is None, last
+    assert f"Up to {log['older']} older connections are missing: of each agent the last 512 are kept" in berth("report")
     usage = json.loads(berth("net", "usage", ID, "--json"))
     assert any(r["host"] == "web.test" and r["up"] >= 3_000_000 for r in usage["reached"]), "sums stay"
 
@@ -479,7 +479,11 @@ def _():
         assert everything(s) == b""
     wait_until(lambda: b"503" in say("GET http://web.test/ HTTP/1.1\r\n\r\n"))
     berth("net", "usage", ID, code=1)
+    last = json.loads(berth("audit", "export", "--decisions").splitlines()[-1])["summary"]
+    assert not last["complete"] and last["known_since"] and "are not all known" in berth("report"), last
     berth("up", "team.yaml")
+    again = json.loads(berth("audit", "export", "--decisions").splitlines()[-1])["summary"]
+    assert not again["complete"] and again["known_since"] > last["known_since"], (last, again)
     s, head = connect(f"web.test:{ECHO.port}")
     s.close()
     assert b" 200 " in head, head

@@ -267,7 +267,7 @@ def decisions_are_lines_for_other_tools():
         assert done.code == 0, done.err
         neutral(done.out)
         *lines, last = done.out.splitlines()
-        assert json.loads(last) == {"summary": {"schema": "berth.decision/1", "decisions": len(lines), "connections_lost": 0}}, last
+        assert json.loads(last) == {"summary": {"schema": "berth.decision/1", "decisions": len(lines), "connections_lost": 0, "complete": True, "known_since": None}}, last
         assert len(lines) == 1, lines
         fits("decision", lines[0])
         line, record = json.loads(lines[0]), s.records("--outcome", "refused")[0]

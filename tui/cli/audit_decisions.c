@@ -39,7 +39,8 @@ struct deciding_log {
 	int64_t since_ms, until_ms; /* 0: no bound */
 	size_t lines;
 	size_t n, cap, told; /* connections, by time; so many are written */
-	uint64_t lost;       /* older ones, which ends do not keep */
+	uint64_t lost;       /* at most so many older ones, which ends do not keep */
+	int64_t known_ms;    /* 0: those before it are not lost otherwise, either */
 	struct seen_connection *seen;
 };
 
@@ -167,7 +168,10 @@ static void read_seen(struct deciding_log *l)
 
 	for (size_t i = 0; i < n; i++) {
 		int got = egress_ask_log(up[i].container, v, EGRESS_EVENTS_MAX, NULL);
+		int64_t known_ms = egress_known_since(up[i].container);
 
+		if (known_ms > l->since_ms && known_ms > l->known_ms)
+			l->known_ms = known_ms;
 		if (got > 0 && v[0].at_ms > l->since_ms)
 			l->lost += v[0].id - 1;
 		for (int k = 0; k < got; k++) {
@@ -188,6 +192,7 @@ static int write_decisions(struct deciding_log *l, struct err *e)
 {
 	const struct audit_filter filter = {.since_ms = l->since_ms, .until_ms = l->until_ms};
 	struct audit_reader *log = audit_reader_open(NULL, &filter, e);
+	char at[FORMAT_MAX];
 	struct jsonw j;
 	int more = 1;
 
@@ -207,6 +212,8 @@ static int write_decisions(struct deciding_log *l, struct err *e)
 	jsonw_text(&j, "schema", "berth.decision/1");
 	jsonw_uint(&j, "decisions", l->lines);
 	jsonw_uint(&j, "connections_lost", l->lost);
+	jsonw_bool(&j, "complete", !l->lost && !l->known_ms);
+	jsonw_text(&j, "known_since", l->known_ms ? format_stamp(at, l->known_ms) : NULL);
 	jsonw_end(&j);
 	jsonw_end(&j);
 	fwrite(j.out.s, 1, j.out.len, l->out);
@@ -234,6 +241,7 @@ int audit_decisions(const struct cli *c, struct err *e)
 {
 	const char *since = cli_value(c, "since"), *until = cli_value(c, "until");
 	struct deciding_log l = {.out = stdout};
+	char at[FORMAT_MAX];
 	int64_t now = clock_wall_ms();
 
 	if ((since && (l.since_ms = when_ms(since, now, e)) < 0) ||
@@ -245,8 +253,11 @@ int audit_decisions(const struct cli *c, struct err *e)
 		return -1;
 	printf("%zu %s\n", l.lines, l.lines == 1 ? "decision" : "decisions");
 	if (l.lost)
-		printf("%" PRIu64
+		printf("up to %" PRIu64
 		       " older connections are missing: the last %d of an agent are kept\n",
 			l.lost, EGRESS_EVENTS_MAX);
+	if (l.known_ms)
+		printf("connections before %s are not all known: the proxy of an agent was started again, or does not answer\n",
+			format_stamp(at, l.known_ms));
 	return cli_finish();
 }

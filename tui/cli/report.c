@@ -218,7 +218,10 @@ static void read_connections(struct report *r, const char *container)
 	AUTO_FREE struct egress_event *v = xcalloc(EGRESS_EVENTS_MAX, sizeof *v);
 	int n = egress_ask_log(container, v, EGRESS_EVENTS_MAX, NULL);
 	const char *agent = arena_strdup(&r->mem, container);
+	int64_t known_ms = egress_known_since(container);
 
+	if (known_ms > r->since_ms && known_ms > r->connections_known_ms)
+		r->connections_known_ms = known_ms;
 	/* All are counted from 1, and the first that is kept came after the beginning of the report. */
 	if (n > 0 && v[0].at_ms > r->since_ms)
 		r->connections_lost += v[0].id - 1;

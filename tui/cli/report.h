@@ -75,7 +75,8 @@ struct report {
 	size_t noutputs, outputs_cap;
 	struct report_output *output;
 	size_t nconnections, connections_cap;
-	uint64_t connections_lost; /* older ones, which ends do not keep */
+	uint64_t connections_lost;    /* at most so many older ones, which ends do not keep */
+	int64_t connections_known_ms; /* 0: those before it are not lost otherwise, either */
 	struct report_connection *connection;
 	struct err no_curves; /* kind not ERR_NONE: why what is kept could not be read */
 	size_t ncurves;

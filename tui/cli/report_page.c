@@ -342,12 +342,17 @@ static void print_acts(FILE *out, const struct report *r, pick_row *pick, const 
 
 static void print_connections(FILE *out, const struct report *r)
 {
-	if (!r->nconnections)
+	char known[FORMAT_MAX];
+
+	if (!r->nconnections && !r->connections_known_ms)
 		return;
 	plain(out, "egress");
 	if (r->connections_lost)
 		fill(out, "egress-lost", SLOT_COUNT("n", r->connections_lost),
 			SLOT_COUNT("kept", EGRESS_EVENTS_MAX));
+	if (r->connections_known_ms)
+		fill(out, "egress-unknown",
+			SLOT_TEXT("at", page_stamp(known, r->connections_known_ms)));
 	plain(out, "egress-table");
 	for (size_t i = 0; i < r->nconnections && i < ROWS_SHOWN; i++) {
 		const struct report_connection *k = &r->connection[i];
