@@ -303,8 +303,8 @@ static const struct cli_command net_verbs[] = {
 		.about = "Allowed and refused, the newest last.", .options = net_log_options,
 		.schema = "berth.net_log/1"},
 	{"usage", "AGENT", 1, 1, CORE(cli_net_usage),
-		.help = "print the connections and bytes of an agent", .options = json_options,
-		.schema = "berth.net_usage/1"},
+		.help = "print the connections and bytes of an agent, for each host and port",
+		.options = json_options, .schema = "berth.net_usage/1"},
 	{0},
 };
 

@@ -453,7 +453,6 @@ static void last_text(const struct table_row *r, char *buf, size_t cap, struct s
 static void agent_path_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
 {
 	const struct agent *a = row_of(r)->a;
-
 	const char *path = a ? agent_path(a) : NULL;
 
 	if (!path)
