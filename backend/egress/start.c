@@ -140,6 +140,15 @@ static bool end_answers(const char *name, struct err *why)
 	return false;
 }
 
+/* It knows the newest question. */
+static bool has_our_words(const char *name)
+{
+	AUTO_FREE struct egress_reached *reached = xcalloc(EGRESS_REACHED_MAX + 1, sizeof *reached);
+	struct err why = ERR_INIT;
+
+	return egress_ask_reached(name, reached, &why) >= 0 || why.kind != ERR_PROTOCOL;
+}
+
 int egress_end_silent(const char *name, struct err *e)
 {
 	AUTO_CLOSE int lock = egress_lock(name, e);
@@ -147,7 +156,7 @@ int egress_end_silent(const char *name, struct err *e)
 
 	if (lock < 0)
 		return -1;
-	if (!end_answers(name, &why) && why.kind != ERR_NOT_FOUND)
+	if (end_answers(name, &why) ? !has_our_words(name) : why.kind != ERR_NOT_FOUND)
 		end_all_of(name);
 	return 0;
 }
