@@ -152,9 +152,7 @@ int egress_main(const char *rules, int listeners, struct err *e)
 		watch_fd(end, &end->guest, EGRESS_FD_GUEST, end, on_agent_gone))
 		return err_set(e, ERR_FAILED, "berth-egress is started by berth up, not by hand");
 	asked_open(end);
-	uv_timer_init(&end->loop, &end->rate_timer);
-	end->rate_timer.data = end;
-	link_set_rate(end);
+	link_open_rate(end);
 	uv_run(&end->loop, UV_RUN_DEFAULT);
 	if (end->mux)
 		mux_close(end->mux);

@@ -88,8 +88,13 @@ void link_begin(struct end *end, int client);
 void link_judge_again(struct end *end);
 /* The limit of its rules, for all that passes from then on. */
 void link_set_rate(struct end *end);
+void link_open_rate(struct end *end);
 /* Something waits for its rate: a connection, or a request of a route. */
-void link_await_rate(struct end *end);
+static inline void end_await_rate(struct end *end)
+{
+	if (!uv_is_active((uv_handle_t *)&end->rate_timer))
+		uv_timer_again(&end->rate_timer);
+}
 /* The bytes so far of those that are open are added to their events. */
 void link_count(struct end *end);
 

@@ -484,6 +484,7 @@ static void on_rate(uv_timer_t *t)
 	struct link *next;
 	unsigned waiting[END_WAYS] = {0};
 
+	uv_timer_stop(t);
 	for (const struct link *l = end->links; l; l = l->next) {
 		waiting[END_UP] += l->up.starved;
 		waiting[END_DOWN] += l->down.starved;
@@ -501,10 +502,14 @@ static void on_rate(uv_timer_t *t)
 	route_rate_go_on(end);
 }
 
-void link_await_rate(struct end *end)
+/* Ready for end_await_rate, which knows nothing of links. */
+void link_open_rate(struct end *end)
 {
-	if (!uv_is_active((uv_handle_t *)&end->rate_timer))
-		uv_timer_start(&end->rate_timer, on_rate, RATE_MS, 0);
+	uv_timer_init(&end->loop, &end->rate_timer);
+	end->rate_timer.data = end;
+	uv_timer_start(&end->rate_timer, on_rate, RATE_MS, RATE_MS);
+	uv_timer_stop(&end->rate_timer);
+	link_set_rate(end);
 }
 
 void link_set_rate(struct end *end)
@@ -523,7 +528,7 @@ static void move_bytes(struct link *l)
 		return;
 	}
 	if (l->up.starved || l->down.starved)
-		link_await_rate(l->end);
+		end_await_rate(l->end);
 	/* A request of known length is over with its answer. */
 	if (l->down.passed && (l->up.passed || l->ask.kind == FRONT_FORWARD)) {
 		link_close(l);

@@ -207,7 +207,7 @@ static void refuse_route(
 static size_t wait_for_rate(struct route_link *l, int way)
 {
 	l->slow[way] = true;
-	link_await_rate(l->end);
+	end_await_rate(l->end);
 	return TRANSFER_LATER;
 }
 
