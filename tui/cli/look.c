@@ -464,6 +464,7 @@ static int print_events(struct look *l, struct err *e)
 
 	if (read_events_form(l->c, &l->form, e))
 		return -1;
+	cli_catch_interrupts(); /* who reads the first line may stop us at once, also where it came early */
 	for (size_t i = 0; i < l->early.n && open; i++) {
 		ended = !*l->early.event[i]->engine_event.action;
 		open = print_if_meant(l, &l->early.event[i]->engine_event);

@@ -83,7 +83,7 @@ struct backend *cli_backend_hosts(const struct cli *c, const struct settings *s,
 	return backend_start(&o, e);
 }
 
-static void catch_interrupts(void)
+void cli_catch_interrupts(void)
 {
 	const struct sigaction act = {.sa_handler = on_interrupt};
 
@@ -93,7 +93,7 @@ static void catch_interrupts(void)
 
 bool cli_pause(int ms)
 {
-	catch_interrupts();
+	cli_catch_interrupts();
 	return !interrupted && !poll(NULL, 0, ms);
 }
 
@@ -107,7 +107,7 @@ struct event *cli_answer(struct backend *b, uint64_t id, struct err *e)
 {
 	struct pollfd fd = {.fd = backend_fd(b), .events = POLLIN};
 
-	catch_interrupts();
+	cli_catch_interrupts();
 	while (!interrupted) {
 		struct event *ev;
 

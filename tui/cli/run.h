@@ -42,6 +42,8 @@ struct cli_early {
 const struct snapshot *cli_wait_early(
 	struct backend *b, bool stats, struct cli_early *early, struct err *e);
 
+/* From now on SIGINT and SIGTERM end cli_answer and cli_pause, and not the process. */
+void cli_catch_interrupts(void);
 bool cli_pause(int ms); /* false: a signal that ends came */
 /* The containers that the operands name, each by its id, its name, the beginning of its id or its agent: ret has room
  * for each.  ERR_NOT_FOUND; ERR_USAGE: a word means several, which the sentence names. */
