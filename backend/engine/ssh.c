@@ -31,8 +31,8 @@
 #define FAR_SOCKET "/var/run/docker.sock"
 #define LOCK_LOOK_MS 20 /* between two looks at a lock that somebody has */
 #define NOT_STARTED 127 /* as berth-ssh says it */
-#define NO_ANSWER -1    /* in time, or nobody waits for it any more */
-#define KILLED -2       /* berth-ssh was */
+#define NO_ANSWER (-1)  /* in time, or nobody waits for it any more */
+#define KILLED (-2)     /* berth-ssh was */
 #define STEP_S 10       /* for an ssh that only talks to another one here */
 #define SAID_MAX 2048   /* of what ssh says, at most */
 
