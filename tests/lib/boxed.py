@@ -215,5 +215,4 @@ class Server(threading.Thread):
 
 def echo(server, conn):
     while data := conn.recv(65536):
-        server.heard += data
         conn.sendall(data)
