@@ -747,17 +747,18 @@ class Run:
         return tests
 
     def run_tests(self, tests):
+        """Each in one build, and then in the others: some of these are made only if there is time for them."""
+        self.run_these([test for test in tests if not test.repeats])
+        self.run_these([test for test in tests if test.repeats])
+
+    def run_these(self, tests):
         """In their order, as many at once as the shares of the machine that they take allow."""
-        waiting = self.durations.longest_first(self.runnable(tests))
+        waiting = self.runnable(self.in_time(self.durations.longest_first(tests)))
         begun, running = {}, {}
         left = collections.Counter((test.label, test.variant) for test in waiting)
         with concurrent.futures.ThreadPoolExecutor(2 * CORES + len(WAITS_ONLY)) as pool:
             while waiting or running:
-                if waiting and waiting[0].spare() and self.is_late(waiting[0]):
-                    why = f"this machine takes {self.durations.pace():.1f} times as long as usual, and "
-                    self.lost([test for test in waiting if test.repeats], "skip", why + "each of them ran in another build")
-                    self.lost([test for test in waiting if not test.repeats], "skip", why + "there is no time for it")
-                    waiting = []
+                waiting = self.in_time(waiting)
                 while test := self.next_of(waiting, running.values()):
                     waiting.remove(test)
                     begun.setdefault((test.label, test.variant), now())
@@ -771,6 +772,14 @@ class Run:
                         self.say(f"--       {test.label} ({test.variant}): {now() - begun[test.label, test.variant]:.0f} s")
                 self.heartbeat()
 
+    def in_time(self, waiting):
+        """These, or none, which is said: where the first can be left out, and what must follow needs its time."""
+        if not waiting or not waiting[0].spare() or not self.is_late(waiting):
+            return waiting
+        self.lost(waiting, "skip", f"this machine takes {self.durations.pace():.1f} times as long as usual, and " +
+                  ("each of them ran in another build" if waiting[0].repeats else "there is no time for it"))
+        return []
+
     @staticmethod
     def next_of(waiting, running):
         """The first, if there is room for it. In two builds at once none runs: both would use the same addresses. What takes
@@ -780,11 +789,12 @@ class Run:
         shares = [each.share for each in running] + ([test.share] if test else [])
         return test if sum(shares) <= 1 and (1 not in shares or len(shares) == 1) else None
 
-    def is_late(self, test):
-        """Whether this and what is to follow need more than the time that is left."""
+    def is_late(self, waiting):
+        """Whether the first of these, the builds that they lack, and what is to follow need more than the time that is left."""
         need = self.durations.need
         follows = [test for test in self.tests if test.label in LAST]
-        return self.remaining() < need([test]) + need(follows) + 2 * need(self.to_repeat) + MINUTE
+        builds = len({test.variant for test in waiting} - set(self.built)) * self.durations.pace() * MINUTE
+        return self.remaining() < need(waiting[:1]) + builds + need(follows) + 2 * need(self.to_repeat) + MINUTE
 
     def repeat(self):
         """Once more, alone, on a new engine: in the order of their first run."""
