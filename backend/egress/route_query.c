@@ -22,13 +22,13 @@ static int read_hex(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In `text`, which becomes shorter: %256b is %6b is k. */
-static size_t decode_whole(char *text, size_t len)
+/* %256b is %6b is k.  `text` has room for all of `name`. */
+static size_t decode_whole(char *text, struct slice name)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < len; i++) {
-		text[n++] = text[i];
+	for (size_t i = 0; i < name.n; i++) {
+		text[n++] = name.at[i];
 		while (n >= 3 && text[n - 3] == '%' && read_hex(text[n - 2]) >= 0 &&
 			read_hex(text[n - 1]) >= 0) {
 			text[n - 3] = (char)(16 * read_hex(text[n - 2]) + read_hex(text[n - 1]));
@@ -41,8 +41,8 @@ static size_t decode_whole(char *text, size_t len)
 /* Of what is decoded: letters, small, and digits, up to a NUL and, if `cut`, up to a bracket.  The caller frees it. */
 static char *simplify_name(struct slice name, bool cut)
 {
-	char *text = xstrndup(name.at, name.n);
-	size_t len = decode_whole(text, name.n), n = 0;
+	char *text = xmalloc(name.n + 1);
+	size_t len = decode_whole(text, name), n = 0;
 
 	for (size_t i = 0; i < len && text[i] && !(cut && text[i] == '['); i++) {
 		char c = (char)(text[i] | 0x20);
@@ -97,8 +97,8 @@ static bool overrides_by_query(struct slice name)
 /* Servers differ in where it ends, or in what it says: IIS reads %u006b as k. */
 static bool is_ambiguous_name(struct slice name)
 {
-	AUTO_FREE char *text = xstrndup(name.at, name.n);
-	size_t len = decode_whole(text, name.n);
+	AUTO_FREE char *text = xmalloc(name.n + 1);
+	size_t len = decode_whole(text, name);
 
 	for (size_t i = 0; i < len; i++) {
 		const unsigned char c = (unsigned char)text[i];
