@@ -332,6 +332,7 @@ static void open_source(struct source *src, bool tty, int64_t started_wall_ms, b
 
 	if (src->call || src->ended)
 		return;
+	span.started_ns = started_wall_ms * 1000000;
 	if (src->place.last_ns) {
 		log_place_resume(&src->place, anew ? started_wall_ms * 1000000 : 0, &span);
 	} else if (anew) {

@@ -37,6 +37,7 @@ static void logs_start(struct engine_call *c)
 	struct logs *l = (struct logs *)c;
 	AUTO_STR struct str after = STR_INIT;
 
+	l->lines.piece_stamps = c->en->product->piece_stamps;
 	str_addf(&after, "/logs?stdout=1&stderr=1&timestamps=1&follow=%d", l->follow);
 	if (l->span.tail >= 0)
 		str_addf(&after, "&tail=%d", l->span.tail);

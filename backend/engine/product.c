@@ -33,6 +33,7 @@ static const struct product products[] = {
 		.remove_stops = true,
 		.exec_zero = true,
 		.mount_words = true,
+		.piece_stamps = true,
 		.lacks = BIT(LACK_SECCOMP_TEXT) | BIT(LACK_TMPFS_FILES) | BIT(LACK_READ_ONLY_ROOT) |
 			BIT(LACK_MOUNT_WORDS) | BIT(LACK_NPROC) | BIT(LACK_ENGINE_ID) |
 			BIT(LACK_DETACH_KEYS) | BIT(LACK_REMOVE_STOPS) | BIT(LACK_EXEC_ZERO) |

@@ -33,6 +33,7 @@ struct product {
 	bool remove_stops; /* removes by force what runs only after the grace of a stop */
 	bool exec_zero;    /* of a command that is not yet started says that it ended with 0 */
 	bool mount_words; /* mounts are words between commas, where no option is a choice of `false` */
+	bool piece_stamps; /* of a line in its log each piece has a time of its own */
 	/* Bits of enum lack: of each of its engines, and of those without root in addition. */
 	uint64_t lacks, lacks_rootless;
 };

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SECOND_NS 1000000000LL /* of which podman 4 has no part in a stamp */
+
 int demux_feed(struct demux *d, const char *bytes, size_t n, demux_fn fn, void *ctx, struct err *e)
 {
 	while (n > 0) {
@@ -44,6 +46,7 @@ bool demux_inside(const struct demux *d)
 void lines_init(struct lines *l, const struct log_span *as, bool raw)
 {
 	*l = (struct lines){.most = as && as->line_max ? as->line_max : LOG_LINE_MAX,
+		.run_ns = as ? as->started_ns - as->started_ns % SECOND_NS : 0,
 		.pieces = as && as->pieces,
 		.raw = raw};
 	str_init(&l->part[0].text);
@@ -146,6 +149,17 @@ static void keep_line_text(
 	str_add(&p->text, bytes, n);
 }
 
+/* Is what has this stamp the next piece of the line that has begun? */
+static bool is_next_piece(const struct lines *l, const struct line_part *p, int64_t ns)
+{
+	if (ns == p->ns)
+		return true;
+	if (l->raw)
+		return false;
+	return l->piece_stamps ? p->ns >= l->run_ns || ns < l->run_ns
+			       : p->length % ENGINE_PIECE == 0;
+}
+
 /*
  * The head is whole.  At the beginning of a line it is its stamp.  In a line it is the stamp of the next piece, which is
  * none of the text; another stamp means that the line before it never got its newline: its writer ended.
@@ -155,7 +169,7 @@ static void take_head(struct lines *l, int part, line_fn fn, void *ctx)
 	struct line_part *p = &l->part[part];
 	int64_t ns = 0;
 	size_t used = take_stamp(p->head, p->nhead, &ns);
-	bool piece = p->begun && (ns == p->ns || (!l->raw && p->length % ENGINE_PIECE == 0));
+	bool piece = p->begun && is_next_piece(l, p, ns);
 
 	p->heading = false;
 	if (p->begun && l->raw && !piece)

@@ -50,7 +50,10 @@ size_t stamp_parse(const char *s, size_t n, int64_t *ret_ns);
  * A line longer than most (log_span.line_max) is clipped and the rest dropped, or comes in pieces of that size.
  * Engines store a long line in pieces of 16 KiB and stamp each of them: those stamps are taken out.  In frames each piece
  * is one (lines_frame); a terminal's bytes (raw) have no frames, so there they are looked for where a piece ends.
- * Source: moby daemon/logger/copier.go, api/server/httputils/write_log_stream.go.
+ * Podman's pieces are what conmon read at once, at most 8 KiB, and each has the time of that (piece_stamps): a frame
+ * without a newline is the beginning of a line, and only a start of the container tells that its writer ended there.
+ * Source: moby daemon/logger/copier.go, api/server/httputils/write_log_stream.go; podman 4.3
+ * pkg/api/handlers/compat/containers_logs.go, conmon src/ctr_logging.c.
  */
 enum { STAMP_MAX = 40 };
 struct line_part {
@@ -65,9 +68,11 @@ struct line_part {
 struct lines {
 	struct line_part part[2];
 	int64_t last_ns;
+	int64_t run_ns; /* the second in which the container was last started; 0: not known */
 	size_t most;
 	bool pieces, raw;
-	bool stamped; /* the line that is given to fn has a stamp of its own */
+	bool piece_stamps; /* set after lines_init */
+	bool stamped;      /* the line that is given to fn has a stamp of its own */
 };
 typedef void (*line_fn)(void *ctx, const struct log_line *line); /* text: during the call */
 void lines_init(

@@ -26,6 +26,7 @@ struct log_line {
 struct log_span {
 	int tail;                   /* so many of the last ones before those that follow; -1: all */
 	int64_t since_ns, until_ns; /* Unix time; 0: open */
+	int64_t started_ns;         /* when the container was last started; 0: not known */
 	uint32_t line_max;          /* bytes of a line; 0: LOG_LINE_MAX */
 	bool pieces; /* what is longer comes in pieces of that size, and is not clipped */
 };

@@ -123,6 +123,7 @@ static void add_frame(struct str *to, int stream, const char *stamp, const char 
 }
 
 static struct demux frames;
+static bool piece_stamps;
 
 static void on_log_frame(void *ctx, int stream, const char *bytes, size_t n)
 {
@@ -137,6 +138,7 @@ static void split_log(struct lines *l, bool raw, const struct log_span *as, cons
 {
 	frames = (struct demux){0};
 	lines_init(l, as, raw);
+	l->piece_stamps = piece_stamps;
 	str_clear(&got);
 	for (size_t i = 0; i < in->len; i += step) {
 		size_t n = in->len - i < step ? in->len - i : step;
@@ -153,6 +155,7 @@ static void split_log(struct lines *l, bool raw, const struct log_span *as, cons
 
 #define AT_1 "1970-01-01T00:00:01.000000000Z "
 #define AT_2 "1970-01-01T00:00:02.000000000Z "
+#define AT_3 "1970-01-01T00:00:03.000000000Z "
 
 /* What an engine stores of a long line in pieces is one line; what a writer left without a newline is another. */
 static void test_log_pieces(void **state)
@@ -207,6 +210,43 @@ static void test_log_pieces(void **state)
 	}
 	str_release(&framed);
 	str_release(&raw);
+	str_release(&got);
+}
+
+/* Podman stamps each piece with its own time: only a start of the container between two makes them two lines. */
+static void test_stamped_pieces(void **state)
+{
+	static char text[8192];
+	struct log_span whole = {.line_max = 1 << 20};
+	struct str framed = STR_INIT;
+	struct lines l;
+
+	(void)state;
+	memset(text, 'x', sizeof text);
+	add_frame(&framed, 1, AT_1, text, 8192);
+	add_frame(&framed, 2, AT_1, "between\n", 8);
+	add_frame(&framed, 1, AT_2, text, 100);
+	add_frame(&framed, 1, AT_2, "end\n", 4);
+	add_frame(&framed, 1, AT_2, "ask: ", 5);
+	add_frame(&framed, 1, AT_3, "answer\n", 7);
+	piece_stamps = true;
+	for (size_t step = 1; step <= framed.len; step = step < 80 ? step + 1 : step * 3) {
+		whole.started_ns = 0;
+		split_log(&l, false, &whole, &framed, step, false);
+		assert_string_equal(got.s,
+			"2 1000000000 7 [between]\n"
+			"1 1000000000 8295 [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 2000000000 11 [ask: answer]\n");
+		whole.started_ns = 3000000001;
+		split_log(&l, false, &whole, &framed, step, false);
+		assert_string_equal(got.s,
+			"2 1000000000 7 [between]\n"
+			"1 1000000000 8295 [xxxxxxxxxxxxxxxxxxxx]\n"
+			"1 2000000000 5 unended [ask: ]\n"
+			"1 3000000000 6 [answer]\n");
+	}
+	piece_stamps = false;
+	str_release(&framed);
 	str_release(&got);
 }
 
@@ -338,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_split_lines),
 		cmocka_unit_test(test_lines_two),
 		cmocka_unit_test(test_log_pieces),
+		cmocka_unit_test(test_stamped_pieces),
 		cmocka_unit_test(test_stamp),
 		cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_head),
