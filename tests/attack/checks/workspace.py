@@ -9,7 +9,7 @@ import tarfile
 import tempfile
 import time
 
-from room import BERTH, SOAK, attack
+from room import BERTH, SLOWER, SOAK, attack, wait_for
 
 ENTRIES = 100000 if SOAK else 20000
 
@@ -159,9 +159,11 @@ def swap_race(room):
     os.chown(ws + "/tree", 1000, 1000)
     put("file", "harmless\n")
     put("tree/secret", "harmless\n")
-    swapper = room.popen("exec", room.a, "--", "/attack/inside", "swapper", room.secret, str(seconds))
-    tried, won = 0, 0
-    while swapper.poll() is None:
+    # It goes on until the last operation is over, however long these take here.
+    swapper = room.popen("exec", room.a, "--", "/attack/inside", "swapper", room.secret, str(seconds + 180 * SLOWER))
+    wait_for(lambda: os.path.lexists(ws + "/link-tree") or swapper.poll() is not None)
+    tried, won, until = 0, 0, time.monotonic() + seconds
+    while swapper.poll() is None and (not won or time.monotonic() < until):
         for args, stdin in ((("read", "file", "tree/secret"), b""), (("copy", "tree", f"tree-{tried}"), b""),
                             (("search", "HOST-SECRET", "."), b""), (("write", "tree/secret"), b"harmless\n"),
                             (("scan", "--totals", "."), b""), (("transform", "harmless", "harmless", "tree"), b""),
@@ -170,13 +172,14 @@ def swap_race(room):
             room.finding(36, not secret_in(room, done), f"files {args}: {done!r}")
             won += done.code == 0
             tried += 1
-            if swapper.poll() is not None:
-                break
-    out = swapper.communicate()[0].decode()
-    for line in out.splitlines():
+    raced = swapper.poll() is None
+    put("enough", "")
+    out, err = swapper.communicate()
+    os.unlink(ws + "/enough")
+    for line in out.decode().splitlines():
         number, verdict, what = line.split(" ", 2)
         room.findings.append((int(number), verdict, what))
-    room.finding(36, tried >= 7 and won > 0, f"{tried} operations in the race, {won} of them done")
+    room.finding(36, raced and won > 0, f"{tried} operations in the race, {won} of them done; the swapper: exit {swapper.returncode}, {err[-300:]!r}")
     with open(room.secret, "rb") as f:
         room.finding(36, f.read() == b"HOST-SECRET-5f1d\n", "the host's file was not written")
     room.finding(36, os.listdir(room.path("host")) == ["secret"], "nor was anything made or removed beside it")

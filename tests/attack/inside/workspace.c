@@ -14,7 +14,8 @@
 
 /*
  * swapper SECRET SECONDS, in the workspace: exchanges the directory `tree` with a link to SECRET's directory and the
- * file `file` with a link to SECRET, as fast as it can.  The host reads, copies and deletes meanwhile.
+ * file `file` with a link to SECRET, as fast as it can, until there is a file `enough`, at most that long.  The host
+ * reads, copies and deletes meanwhile.
  */
 void swapper(const struct words *w)
 {
@@ -29,7 +30,7 @@ void swapper(const struct words *w)
 	unlink("link-tree");
 	if (symlink(secret, "link-file") || symlink(dir, "link-tree"))
 		report(36, false, "no links to swap: %s", strerrorname_np(errno));
-	while (now() < until) {
+	while (now() < until && access("enough", F_OK)) {
 		renameat2(AT_FDCWD, "file", AT_FDCWD, "link-file", RENAME_EXCHANGE);
 		renameat2(AT_FDCWD, "tree", AT_FDCWD, "link-tree", RENAME_EXCHANGE);
 		n++;
