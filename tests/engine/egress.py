@@ -7,6 +7,7 @@ mount namespace of its own, where /etc/hosts is its own: names that mean what th
 import atexit
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -27,20 +28,26 @@ HERE = "127.77.0.1"
 
 
 def web(server, conn):
-    data = b""
-    while b"\r\n\r\n" not in data:
+    """Answers a request with its body; what was heard is all until the end, which comes with the answer's."""
+    data, want = b"", 0
+    while b"\r\n\r\n" not in data or len(data) < want:
         more = conn.recv(65536)
         if not more:
             return
         data += more
-    conn.settimeout(0.3)
-    try:
-        while more := conn.recv(65536):
-            data += more
-    except OSError:
-        pass
-    server.heard = data
+        head, end, _ = data.partition(b"\r\n\r\n")
+        length = re.search(rb"\r\nContent-Length: (\d+)", head)
+        want = len(head + end) + int(length[1] if length else 0)
     conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+    conn.shutdown(socket.SHUT_WR)
+    server.heard = data + everything(conn)
+
+
+def say_to_web(text):
+    """What is answered, and what arrived there."""
+    WEB.heard = b""
+    got = say(text)
+    return got, wait_until(lambda: WEB.heard)
 
 
 def make_certificate():
@@ -121,21 +128,22 @@ def _():
 def _():
     out = berth("exec", ID, "--", "sh", "-c", f"env | grep -ci proxy; wget -q -O - http://web.test:{WEB.port}/x")
     assert out == "10\nyes", out
+    assert wait_until(lambda: WEB.heard).startswith(b"GET /x "), WEB.heard
 
 
 @case("an http address: the request is the target's own")
 def _():
-    got = say(f"GET http://web.test:{WEB.port}/a?b HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nProxy-Authorization: x\r\nA: b\r\n"
-              "Connection: keep-alive\r\n\r\n")
+    got, heard = say_to_web(f"GET http://web.test:{WEB.port}/a?b HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nProxy-Authorization: x\r\nA: b\r\n"
+                            "Connection: keep-alive\r\n\r\n")
     assert got.endswith(b"yes"), got
-    assert WEB.heard == (f"GET /a?b HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nConnection: close\r\nA: b\r\n\r\n").encode(), WEB.heard
+    assert heard == (f"GET /a?b HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nConnection: close\r\nA: b\r\n\r\n").encode(), heard
 
 
 @case("a body passes, and no second request behind it")
 def _():
-    say(f"POST http://web.test:{WEB.port}/ HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nContent-Length: 4\r\n\r\nbody"
-        "GET /evil HTTP/1.1\r\nHost: other.test\r\n\r\n")
-    assert WEB.heard.endswith(b"\r\n\r\nbody"), WEB.heard
+    _got, heard = say_to_web(f"POST http://web.test:{WEB.port}/ HTTP/1.1\r\nHost: web.test:{WEB.port}\r\nContent-Length: 4\r\n\r\nbody"
+                             "GET /evil HTTP/1.1\r\nHost: other.test\r\n\r\n")
+    assert heard.endswith(b"\r\n\r\nbody"), heard
 
 
 @case("what is no request, or names two hosts, is refused")
