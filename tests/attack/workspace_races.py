@@ -21,7 +21,7 @@ SOAK = bool(os.environ.get("BERTH_SOAK"))
 SECONDS = 120 if SOAK else 12
 SECRET = b"HOST-SECRET-77ab\n"
 EXCHANGE = 2
-PATIENCE = 120  # for a verb: one that waits for a FIFO waits for ever
+PATIENCE = 120  # for a verb: one that waits for a FIFO waits for ever; and until one is won that a busy machine loses
 
 bad = 0
 
@@ -107,6 +107,9 @@ class Host:
         self.env = dict(os.environ, XDG_DATA_HOME=self.data, XDG_STATE_HOME=top + "/state", HOME=top)
         self.ends = {}
         self.faults = []
+
+    def wins(self, verb):
+        return self.ends.get(verb, []).count(0)
 
     def berth(self, *args):
         try:
@@ -219,11 +222,18 @@ def main():
     workspace = host.make_task("t")
     host.need("checkpoint", "t", "start")
     untouched = host.describe("u")
-    rounds, until = 0, time.monotonic() + SECONDS
+    rounds = 0
     with agents(workspace, host.outside) as running:
+        until = time.monotonic() + SECONDS
         while rounds < 2 or time.monotonic() < until:
             rounds += 1
             host.one_round(rounds)
+        # Where a round takes that long, few may have been won.
+        until, more = time.monotonic() + PATIENCE, 0
+        while (host.wins("checkpoint") < 2 or not host.wins("diff")) and time.monotonic() < until:
+            more += 1
+            host.berth("checkpoint", "t", f"more{more}")
+            host.berth("diff", "t@start", "t")
         report("the agents were at work all the time", all(process.poll() is None for process in running))
     end_in_the_race(host)
     now = host.see_outside()
@@ -239,7 +249,7 @@ def main():
     report("every verb ended, and none broke", not host.faults, host.faults[:5])
     done = {verb: (len(codes), codes.count(0)) for verb, codes in host.ends.items()}
     print(f"# {rounds} rounds; of each verb so many runs, so many of them done: {done}")
-    report("some went well in the race", done["checkpoint"][1] > 1 and done["diff"][1] > 0, done)
+    report("some went well in the race", host.wins("checkpoint") > 1 and host.wins("diff") > 0, done)
     # Without the agents all goes well again.
     shutil.rmtree(workspace + "/files", ignore_errors=True)
     for verb in (("checkpoint", "t", "after"), ("restore", "t", "start"), ("fork", "t", "1"), ("verify",), ("clean", "t")):
