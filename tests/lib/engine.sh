@@ -24,7 +24,16 @@
 . "$SRC/tests/lib/wait.sh"
 
 engine_ping() {
-	curl -sf -m 2 --unix-socket "$1" http://engine/_ping
+	curl -sf -m 60 --unix-socket "$1" http://engine/_ping
+}
+
+# engine_comes SOCKET PID: it answers; who has ended does not, and is not waited for.
+engine_comes() {
+	wait_for 120 engine_came "$@" && engine_ping "$1"
+}
+
+engine_came() {
+	engine_ping "$1" || process_gone "$2"
 }
 
 # HTTP errors go to stderr with the engine's sentence.
@@ -50,7 +59,7 @@ engine_launch() {
 		--containerd-plugins-namespace="$(engine_cgroup "$dir")-plugins" --shutdown-timeout=5 \
 		>>"$dir/dockerd.log" 2>&1 </dev/null &
 	disown
-	wait_for 30 engine_ping "$dir/docker.sock" && return
+	engine_comes "$dir/docker.sock" $! && return
 	echo "The tests' dockerd did not answer; its last words:" >&2
 	tail -n 5 "$dir/dockerd.log" >&2
 	return 1
@@ -84,11 +93,15 @@ process_gone() {
 	! grep -qs '^State:.[^Z]' "/proc/$1/status"
 }
 
+# process_is PID WORD: it lives, and was started with that.
+process_is() {
+	grep -qsa -- "$2" "/proc/$1/cmdline"
+}
+
 # Kill what a pid file names, if it is what it should be, and wait for its end.
 engine_signal() {
 	local signal=$1 pidfile=$2 what=$3 pid
-	pid=$(cat "$pidfile" 2>/dev/null) || return 0
-	grep -qsa -- "$what" "/proc/$pid/cmdline" || return 0
+	pid=$(cat "$pidfile" 2>/dev/null) && process_is "$pid" "$what" || return 0
 	kill "-$signal" "$pid" 2>/dev/null
 	wait_for 20 process_gone "$pid"
 }
@@ -104,12 +117,14 @@ engine_again() {
 }
 
 engine_stop() {
-	local dir=$1 name ids pid
+	local dir=$1 name ids='' pid
 	name=$(engine_cgroup "$dir")
 	[ -d "$dir" ] || return 0
-	ids=$(engine_api "$dir" GET '/containers/json?all=1' -m 5 2>/dev/null | grep -o '"Id":"[0-9a-f]\{64\}"' | cut -d '"' -f 4)
+	if process_is "$(cat "$dir/docker.pid" 2>/dev/null)" "$dir/docker.pid"; then
+		ids=$(engine_api "$dir" GET '/containers/json?all=1' -m 30 | grep -o '"Id":"[0-9a-f]\{64\}"' | cut -d '"' -f 4)
+	fi
 	for pid in $ids; do
-		engine_api "$dir" DELETE "/containers/$pid?force=1&v=1" -m 20 >/dev/null 2>&1 &
+		engine_api "$dir" DELETE "/containers/$pid?force=1&v=1" -m 60 >/dev/null &
 	done
 	# shellcheck disable=SC2046 # a list of process numbers
 	wait $(jobs -p) 2>/dev/null
@@ -163,7 +178,7 @@ engine_door() {
 	setsid socat "$listen" "UNIX-CONNECT:$dir/docker.sock" >>"$dir/socat.log" 2>&1 </dev/null &
 	echo $! >"$dir/door.$port.pid"
 	disown
-	wait_for 10 bash -c ": </dev/tcp/127.0.0.1/$port" || { cat "$dir/socat.log" >&2; return 1; }
+	wait_for 60 bash -c ": </dev/tcp/127.0.0.1/$port" || { cat "$dir/socat.log" >&2; return 1; }
 	echo "tcp://127.0.0.1:$port"
 }
 
@@ -239,7 +254,7 @@ podman_start() {
 	podman_run "$dir" "$user" system service --time 0 "unix://$dir/podman.sock" >"$dir/podman.log" 2>&1 </dev/null &
 	echo $! >"$dir/podman.pid"
 	disown
-	wait_for 30 engine_ping "$dir/podman.sock" || { tail -n 5 "$dir/podman.log" >&2; return 1; }
+	engine_comes "$dir/podman.sock" $! || { tail -n 5 "$dir/podman.log" >&2; return 1; }
 	ln -sf podman.sock "$dir/docker.sock"
 	engine_box "$dir"
 }

@@ -115,6 +115,7 @@ SPARE = {"lint.parts", "engine.runtime", "bench.smoke"}
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
+STOP_LIMIT = 2 * MINUTE  # of an engine
 SHORTEST_LIMIT = MINUTE
 SEEN_ENOUGH = 2 * MINUTE  # of recorded time: before that nobody knows how slow the machine is
 LONGEST_LIMIT = 10 * MINUTE
@@ -560,7 +561,7 @@ class Run:
         return ["bash", "-c", f'. "$SRC/tests/lib/engine.sh"; {script} "$1"', "bash", place]
 
     def start_engine(self, place):
-        return self.command(os.path.basename(place), self.engine_shell("engine_start", place), 2 * MINUTE, {**self.environment, "SRC": SRC}, f"{place}.log")
+        return self.command(os.path.basename(place), self.engine_shell("engine_start", place), 4 * MINUTE, {**self.environment, "SRC": SRC}, f"{place}.log")
 
     def need_engines(self, wanted):
         """So many engines, or at least one; false with no_engine where none starts."""
@@ -581,10 +582,10 @@ class Run:
         stops = [self.stop_engine(place) for place in [*self.all_engines, *self.own_engines]]
         self.all_engines, self.own_engines, self.engines, self.no_engine = [], set(), queue.Queue(), ""
         for stop in stops:
-            has_ended(stop, 70)
+            has_ended(stop, STOP_LIMIT + 10)
 
     def stop_engine(self, place):
-        return subprocess.Popen(["timeout", "-k", "5", "60"] + self.engine_shell("engine_stop", place), env={**self.environment, "SRC": SRC},
+        return subprocess.Popen(["timeout", "-k", "5", str(STOP_LIMIT)] + self.engine_shell("engine_stop", place), env={**self.environment, "SRC": SRC},
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     # ---- tests
@@ -655,7 +656,7 @@ class Run:
             started = self.start_engine(place)
             yield place if started.status == 0 and not started.ended else None  # without one it says so and fails
             self.own_engines.discard(place)
-            has_ended(self.stop_engine(place), 70)
+            has_ended(self.stop_engine(place), STOP_LIMIT + 10)
         elif test.label in WITH_ENGINE and self.all_engines:
             engine = self.engines.get()
             yield engine
