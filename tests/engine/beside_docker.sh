@@ -18,7 +18,7 @@ pids_top() {
 both_processes() {
 	[ "$(docker top "$n-two" -eo pid | wc -l)" = 3 ]
 }
-check 'both processes run' wait_for 30 both_processes
+check 'both processes run' wait_for 60 both_processes
 check 'top: two processes' pids_top "$n-two"
 check 'top: paused' pids_top "$n-paused"
 for name in $n-ended $n-made $n-nobody; do
@@ -46,7 +46,7 @@ follower=$!
 marked() {
 	grep -q "destroy.*$n-mark" berth.json
 }
-check 'events: both come to the end' wait_for 30 marked
+check 'events: both come to the end' wait_for 60 marked
 kill $follower
 python3 -c '
 import json, sys

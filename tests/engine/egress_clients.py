@@ -274,7 +274,7 @@ def _():
                                f"ListenAddress={HERE}", "-o", f"AuthorizedKeysFile={TMP}/ssh_user.pub", "-o", "StrictModes=no", "-o", "UsePAM=no",
                                "-o", "PermitRootLogin=yes", "-o", f"PidFile={TMP}/sshd.pid"], stderr=subprocess.DEVNULL)
     try:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while True:
             with socket.socket() as s:
                 if not s.connect_ex((HERE, SSH_PORT)):

@@ -18,7 +18,7 @@ run=(docker run -d --network none)
 healths() {
 	[ "$(docker inspect -f '{{.State.Health.Status}}' "a$n" "$n-sick" | tr '\n' ' ')" = 'healthy unhealthy ' ]
 }
-check 'they are as healthy as they are meant to be' wait_for 30 healths
+check 'they are as healthy as they are meant to be' wait_for 60 healths
 
 same() { # FILTER...: ids, in any order
 	local words=() f

@@ -120,7 +120,7 @@ gone ▌● $n-w
 EOT
 BERTH_LOG=view.log:engine "$BERTH" --script view.script >view.out 2>&1 &
 console=$!
-wait_for 20 test -s seen.txt
+wait_for 60 test -s seen.txt
 docker rm "$n-b" >/dev/null
 wait $console
 ended=$?

@@ -19,7 +19,7 @@ fits() { # SCHEMA PYTHON-CONDITION COMMAND...
 # -- pull: the registry listens where the engine sees it, in its network namespace
 nsenter --net="/proc/$(cat "$BERTH_TEST_ENGINE_DIR/docker.pid")/ns/net" /usr/bin/python3 "$SRC/tests/lib/registry.py" "$TMPDIR/port" &
 registry=$!
-wait_for 20 test -s port || { echo "not ok the registry starts"; exit 1; }
+wait_for 60 test -s port || { echo "not ok the registry starts"; exit 1; }
 r=127.0.0.1:$(<port)
 
 # The registry wants a login; the one that `docker login` would have written down is taken.

@@ -64,7 +64,7 @@ def followed_over_restarts():
     want = docker("logs", hand).stdout.split(b"\n", 1)[1]
     assert run.stdout.read(len(want)) == want
     docker("rm", "-f", hand)
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=60)
     assert (out, run.returncode) == (b"", 0), (out, run.returncode)
 
 

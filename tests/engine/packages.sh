@@ -31,7 +31,7 @@ mkdir index
 echo 'what was fetched' >index/good
 nsenter --net="$netns" /usr/bin/python3 -u -m http.server -d index -b "$gateway" 0 >server.out 2>server.log &
 server=$!
-wait_for 20 grep -q 'port [0-9]' server.out || { cat server.out server.log; echo "not ok the server starts"; exit 1; }
+wait_for 60 grep -q 'port [0-9]' server.out || { cat server.out server.log; echo "not ok the server starts"; exit 1; }
 index=http://$gateway:$(grep -o 'port [0-9]*' server.out | cut -d ' ' -f 2)
 
 mkdir image

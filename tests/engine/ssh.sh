@@ -65,12 +65,12 @@ check 'which runs' proxied 1
 for control in r/berth/ssh/*.ctl; do
 	grep -qz via "/proc/$(ssh -S "$control" -O check x 2>&1 | tr -dc 0-9)/cmdline" && ssh -S "$control" -O exit x 2>/dev/null
 done
-check 'until the connection ends' wait_for 20 gone 1
+check 'until the connection ends' wait_for 60 gone 1
 "$BERTH" -H ssh://stuck ps >/dev/null 2>&1 &
 stuck=$!
 check 'a proxy that hangs' wait_for 60 proxied 2
 kill -9 "$stuck"
-check 'goes with a berth that is killed' wait_for 20 gone 2
+check 'goes with a berth that is killed' wait_for 60 gone 2
 
 # The console, which asks nobody.
 cat >script <<END

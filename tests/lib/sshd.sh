@@ -42,7 +42,7 @@ sshd_start() {
 	shift
 	"$@" "$(command -v sshd || echo /usr/sbin/sshd)" -D -e -f "$dir/sshd" 2>>"$dir/log" &
 	sshd=$!
-	wait_for 20 socat -u /dev/null "TCP:$(awk '/^ListenAddress/ {a = $2} /^Port/ {p = $2} END {print a ":" p}' "$dir/sshd")"
+	wait_for 60 socat -u /dev/null "TCP:$(awk '/^ListenAddress/ {a = $2} /^Port/ {p = $2} END {print a ":" p}' "$dir/sshd")"
 }
 
 sshd_stop() {

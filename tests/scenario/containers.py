@@ -408,7 +408,7 @@ def logs_follow_until_a_signal():
         run = subprocess.Popen([BERTH, "-H", fake.url, "logs", "-f", "web"], stdout=subprocess.PIPE)
         assert run.stdout.readline() == b"one\n" and run.stdout.readline()
         run.terminate()
-        assert run.wait(20) == 0
+        assert run.wait(60) == 0
         run.stdout.close()
 
 
@@ -437,7 +437,7 @@ def events_of_one():
         first = json.loads(run.stdout.readline())
         assert (first["name"], first["type"]) == ("berth-a", "container"), first
         run.terminate()
-        assert run.wait(20) == 0
+        assert run.wait(60) == 0
         run.stdout.close()
     subprocess.run(["/usr/bin/python3", os.path.join(os.environ["SRC"], "tests/lib/schema.py"),
                     os.path.join(os.environ["SRC"], "tests/data/schema/event.json")],
@@ -453,7 +453,7 @@ def events_since():
         fake.door("emit", {"name": "a", "action": "start"})
         assert b"start" in run.stdout.readline()  # from now on it hears the signal
         run.terminate()
-        assert run.wait(20) == 0
+        assert run.wait(60) == 0
         run.stdout.close()
 
 
@@ -487,7 +487,7 @@ def events_where_they_fit():
         first = json.loads(run.stdout.readline())
         assert (first["name"], first["action"]) == ("web", "start"), first
         run.terminate()
-        assert run.wait(20) == 0
+        assert run.wait(60) == 0
         run.stdout.close()
 
 

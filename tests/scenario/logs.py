@@ -45,7 +45,7 @@ class Followed:
 
     def ends(self, code=0):
         try:
-            assert self.run.wait(30) == code, self.run.stderr.read()
+            assert self.run.wait(60) == code, self.run.stderr.read()
         finally:
             self.run.kill()
             self.reader.join()

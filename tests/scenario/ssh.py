@@ -113,7 +113,7 @@ def interrupts_end_what_waits_for_ssh():
             try:
                 wait_for(it.connecting, f"{words}: ssh was not started: {p.poll()}")
                 p.send_signal(signal.SIGINT)
-                _, err = p.communicate(timeout=20)
+                _, err = p.communicate(timeout=60)
             finally:
                 p.kill()
             assert p.returncode in (130, -signal.SIGINT), (words, p.returncode, err)

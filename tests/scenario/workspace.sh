@@ -167,7 +167,7 @@ mkfifo "$tree/../hold"
 held_by() { # held_by DIR: locked until the FIFO is closed
 	flock "$1" sh -c 'echo held; read -r line' <"$tree/../hold" >held &
 	exec 9>"$tree/../hold"
-	wait_for 20 grep -q held held
+	wait_for 60 grep -q held held
 }
 held_by "$tree"
 check 'none waits for who creates or removes another workspace' says 0 'two *' timeout 60 "$BERTH" workspace checkpoint near two
