@@ -70,14 +70,16 @@ check 'nobody stands still after them' runs
 
 # Killed while it reads: enough to read that it lasts.
 head -c 300000000 /dev/urandom >"$tree/files/large" && chown 1000:1000 "$tree/files/large"
+held=$(note)
 for i in 1 2 3; do
 	"$BERTH" workspace checkpoint fix "killed-$i" >/dev/null 2>&1 &
 	job=$!
-	wait_for 60 test -e "$(note)" || echo 'not ok it froze nothing'
-	kill -9 $job
+	# By this shell alone: a process that looks may come too late.
+	until [ -e "$held" ] || ! kill -0 $job; do :; done 2>/dev/null
+	check "it froze and has not ended ($i)" kill -9 $job
 	wait $job 2>/dev/null
 	check "killed in the middle, it is thawed ($i)" wait_for 60 runs
-	check "and the note is gone ($i)" wait_for 60 test ! -e "$(note)"
+	check "and the note is gone ($i)" wait_for 60 test ! -e "$held"
 done
 rm "$tree/files/large"
 check 'another one goes on where that was' says 0 '*was frozen*' "$BERTH" workspace checkpoint fix after
