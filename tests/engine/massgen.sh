@@ -79,7 +79,7 @@ check 'now the second may' said 0 "$p-a +up" up sole.yaml
 check 'whose only agent is the final one' writes a src
 # What it runs is somebody's work: named, and ended only on request.
 "$BERTH" exec "$p-a" -- sleep 1000 >/dev/null 2>&1 &
-wait_for 30 runs sleep
+check 'a command of it runs' wait_for 60 runs sleep
 sed 's/command_line_docker_memory_limit: 64m/command_line_docker_cpu_limit: 1000, command_line_docker_memory_limit: 96m/' sole.yaml >third.yaml
 check 'a third is told what runs' said 1 "up from another file, $PWD/sole.yaml, and runs .sleep 1000.: .*--replace" up third.yaml
 check 'and it goes on' runs sleep
@@ -190,7 +190,7 @@ check 'up of it' said 2 'circle of .* cannot be reached: .*symbolic links' up ci
 state=$HOME/.local/state/berth/sessions
 sed "s/massgen-$p-a/massgen-$p-far/; 3s/.*/ELSEWHERE/" "$state/massgen-$p-a.session" >"$state/massgen-$p-far.session"
 "$BERTH" exec "$p-a" -- sleep 1000 >/dev/null 2>&1 &
-wait_for 30 runs sleep
+check 'a command of it runs' wait_for 60 runs sleep
 check 'down --all off a terminal changes nothing' said 2 '2 agents would go down, and 1 running command with them' down --all
 check 'it lists what runs' grep -qE "massgen-$p-a +runs sleep 1000" out
 check 'and says how' grep -q -- 'nothing was done: give --yes' out
