@@ -47,13 +47,18 @@ wait $job
 check 'and the command ends as it will' test $? = 0
 check 'the log says which' says 0 "*container.kill*berth-$agent*SIGHUP*" "$BERTH" audit list
 
-# Out of memory in it, while a console looks; the agent itself runs on. A script waits ten seconds for what does not come:
-# the console starts again and again, and the agent gets the processor that it needs to be done in one of them.
+# Out of memory in it, while a console looks; the agent itself runs on. A script waits for half a minute for what does not
+# come: the console starts again and again, and the agent gets the processor that it needs to be done in one of them.
 docker update --cpus 1 "berth-$agent" >/dev/null
 while [ ! -e seen ]; do "$BERTH" --script watch; done >watch.out 2>&1 &
 job=$!
 check 'a command out of memory is told' wait_for 60 eval "\"\$BERTH\" exec \"\$agent\" -- sh -c 'x=a; while :; do x=\$x\$x; done' >/dev/null 2>&1; asked \"any(x['event'] == 'oom' and x['exit_code'] is None for x in d['events'])\""
 touch seen
+left() { # the console, which waits on
+	pkill -P $job
+	! kill -0 $job
+}
+wait_for 60 left
 wait $job
 
 # The engine says OOM of an end that came after one, whoever killed it.
