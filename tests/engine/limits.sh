@@ -20,8 +20,8 @@ keeps() { "$BERTH" doctor --json | grep -q '"kept by process'; }
 frozen() { "$BERTH" workspace show lim --json | python3 -c 'import json,sys; sys.exit(json.load(sys.stdin)["limits"]["frozen"] is None)'; }
 runs() { ! frozen; }
 # inside SCRIPT: in the background, where the workspace is. What writes there takes its time, as a keeper does that has
-# to wait for a processor: a megabyte, or a hundred files, and a fifth of a second.
-slowly='i=0; while [ $i -lt 100 ]; do head -c 1000000 /dev/zero; i=$((i + 1)); sleep 0.2; done'
+# to wait for a processor: a megabyte, or a hundred files, and a fifth of a second; where it has stood, at once.
+slowly='i=0; while [ $i -lt 100 ]; do head -c 1000000 /dev/zero; i=$((i + 1)); [ -e stood ] || sleep 0.2; done'
 inside() { "$BERTH" exec "$agent" -- sh -c "cd $files; $1" >exec.out 2>&1 & job=$!; }
 ended() { ! kill -0 "$job" 2>/dev/null; }
 
@@ -52,13 +52,14 @@ check 'and told to who wants to run something' says 125 '*its limit is 20M*works
 check 'it is on record' says 0 '*workspace.breach*tasks/lim*action=freeze*' "$BERTH" audit list
 check 'a checkpoint can be made of it' says 0 '*over *files*' "$BERTH" workspace checkpoint lim over
 check 'and it still stands' frozen
+: >"$files/stood"
 check 'raised' says 0 '*1.0G*' "$BERTH" workspace limit lim --bytes 1g
 check 'it goes on' wait_for 60 runs
 check 'to its end' wait_for 60 ended
 check 'as if nothing had been' grep -qx through exec.out
 check 'lowered below what it holds' says 0 '*20M*' "$BERTH" workspace limit lim --bytes 20m
 check 'it stands' wait_for 60 frozen
-rm "$files/big"
+rm "$files/big" "$files/stood"
 check 'with room made it goes on' wait_for 60 runs
 
 of='a person lets it go on'
@@ -98,12 +99,13 @@ check 'nor is what they held' wait_for 60 holds "$before"
 of='files'
 check 'limit' says 0 '*500 files*' "$BERTH" workspace limit lim --files 500 --bytes 1g
 # shellcheck disable=SC2016 # for the shell in there
-inside 'i=0; mkdir -p deep/er; while [ $i -lt 8000 ]; do : >deep/er/$i; i=$((i + 1)); [ $((i % 100)) != 0 ] || sleep 0.2; done; echo through'
+inside 'i=0; mkdir -p deep/er; while [ $i -lt 8000 ]; do : >deep/er/$i; i=$((i + 1)); [ $((i % 100)) != 0 ] || [ -e stood ] || sleep 0.2; done; echo through'
 check 'a flood stands' wait_for 60 frozen
 check 'soon' test "$(find "$files" | wc -l)" -lt 8000
+: >"$files/stood"
 check 'raised' says 0 '*any number of files*' "$BERTH" workspace limit lim --files none --bytes 200m
 check 'it goes on to its end' wait_for 60 ended
-rm -r "$files/deep"
+rm -r "$files/deep" "$files/stood"
 check 'limit again' says 0 '*' "$BERTH" workspace limit lim --bytes 30m
 
 of='without a name'
