@@ -131,10 +131,20 @@ def clean_engine_lost():
 @case
 def clean_engine_drips():
     """Each answer would come, in an hour; all of the plan has a limit, and what it left is named."""
+    # A busy machine needs longer for the two that are answered at once.
+    for seconds in (1, 5, 25):
+        if engine_drips(seconds):
+            return
+    raise AssertionError("fewer than two are removed within 25 s")
+
+
+def engine_drips(seconds):
     with Fake(containers=ended(*(f"c{n}" for n in range(20))), audit=AUDIT) as fake:
         plan = plan_of(fake)
         fake.door("set", {"faults": [{"match": "DELETE", "do": "slow", "delay": 10, "after": 2}]})
-        document, ends = carry_out(fake, plan, 1, "--timeout", "1")
+        document, ends = carry_out(fake, plan, 1, "--timeout", str(seconds))
+        if document["removed"] < 2:
+            return False
         assert "took too long" in document["error"], document["error"]
         assert document["removed"] == 2 and document["failed"] >= 1, document
         assert document["removed"] + document["failed"] + document["kept"] == 20, document
@@ -142,6 +152,7 @@ def clean_engine_drips():
         fake.door("set", {"faults": []})
         _, ends = carry_out(fake, plan)
         assert set(ends.values()) <= {"removed", "gone"}, ends
+    return True
 
 
 def interrupt(fake, plan, request, times):
