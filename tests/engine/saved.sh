@@ -59,7 +59,7 @@ check 'where none can be made nothing runs' says 125 '*not run*no checkpoint of 
 check 'it did not' grep -qx 6 "$files/a"
 rm "$XDG_DATA_HOME/berth/checkpoints/tasks/save" && mv aside "$XDG_DATA_HOME/berth/checkpoints/tasks/save"
 # It lasts longer than the time after which a recorder leaves its intent to a child.
-check 'by the engine, too' says 0 '' "$BERTH" --host "$DOCKER_HOST" exec "$agent" -- sh -c "sleep 3; echo 9 >$files/a"
+check 'by the engine, too' says 0 '' "$BERTH" --host "$DOCKER_HOST" exec "$agent" -- sh -c "sleep 0.5; echo 9 >$files/a"
 check 'it was saved' says 0 '*-6*+9*' "$BERTH" workspace diff "save@$(newest)" save
 check 'on record' says 0 '*workspace.snapshot*tasks/save*auto-*' "$BERTH" audit list
 check 'down' says 0 '*' "$BERTH" down team.yaml
