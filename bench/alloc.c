@@ -7,19 +7,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "bench.h"
+#include <berth/sanitized.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "bench.h"
 
 static _Atomic uint64_t count;
 
-#ifndef SANITIZED
+#if !SANITIZED
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);

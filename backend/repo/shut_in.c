@@ -20,17 +20,9 @@
 #include <berth/confine.h>
 #include <berth/file.h>
 #include <berth/repo.h>
+#include <berth/sanitized.h>
 
 #include "repo/shut_in.h"
-
-/* The shadow of a sanitizer is larger than any limit of memory. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SHADOWED
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHADOWED
-#endif
 
 #define CPU_S 5
 #define CPU_MUCH_S 300 /* where contents are read or written */
@@ -68,7 +60,7 @@ static void limit_resources(bool much, bool writes)
 {
 	const rlim_t seconds = much ? CPU_MUCH_S : CPU_S;
 	const struct rlimit cpu = {seconds, seconds}, files = {64, 64}, none = {0, 0};
-#ifndef SHADOWED
+#if !SANITIZED /* its shadow is larger than any limit of memory */
 	const struct rlimit memory = {MEMORY_MAX, MEMORY_MAX};
 
 	setrlimit(RLIMIT_AS, &memory);

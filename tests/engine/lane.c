@@ -24,6 +24,7 @@
 #include <berth/file.h>
 #include <berth/journal.h>
 #include <berth/mem.h>
+#include <berth/sanitized.h>
 #include <berth/str.h>
 #include <berth/text.h>
 
@@ -536,18 +537,6 @@ static unsigned count_least_descriptors(const char *of, unsigned enough)
 	}
 	return least;
 }
-
-/* A sanitizer keeps what is freed; then it looks for leaks itself. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 static long resident_kb(const char *of)
 {

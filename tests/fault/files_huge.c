@@ -20,6 +20,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/sanitized.h>
 
 #include "files/files.h"
 #include "job/board.h"
@@ -27,17 +28,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What a sanitizer keeps beside each byte counts as ours. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHADOW 6
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SHADOW 6
-#endif
-#endif
-#ifndef SHADOW
-#define SHADOW 1
-#endif
+#define SHADOW (SANITIZED ? 6 : 1) /* what a sanitizer keeps beside each byte counts as ours */
 
 static bool soak;
 

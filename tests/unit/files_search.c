@@ -8,6 +8,7 @@
 
 #include <berth/clock.h>
 #include <berth/mem.h>
+#include <berth/sanitized.h>
 
 #include "files/match/matcher.h"
 #include "lib/rooted.h"
@@ -450,14 +451,7 @@ static char *all_matches(const char *pattern, bool word, const char *text, size_
 /* The literal that is looked for before a pattern is never one that a match may lack: with a comment
  * in front nothing is looked for, and the same is found. */
 /* One thread does all of it, so ThreadSanitizer sees nothing in the later ones and takes most of a minute. */
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define SIEVE_ROUNDS 4000
-#endif
-#endif
-#ifndef SIEVE_ROUNDS
-#define SIEVE_ROUNDS 20000
-#endif
+#define SIEVE_ROUNDS (THREAD_SANITIZED ? 4000 : 20000)
 
 static void test_sieve(void **state)
 {
