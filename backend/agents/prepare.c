@@ -358,11 +358,13 @@ static void remove_helper(struct preparing *p)
 {
 	struct existing x;
 
+	sync_take_back(p->h->at.engine, true);
 	/* A create whose answer was lost is found by its name. */
 	if (!*p->id && *p->name && host_look(p->h, p->name, &x, NULL) > 0 && x.ours)
 		memcpy(p->id, x.id, sizeof p->id);
 	if (*p->id)
 		host_remove(p->h, p->id, NULL);
+	sync_take_back(p->h->at.engine, false);
 	if (*p->name)
 		lane_forget(p->name);
 	lane_offer_release(&p->offer);

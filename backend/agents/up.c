@@ -711,12 +711,14 @@ int agents_up(struct agents_host *h, const struct team *t, const struct agent_de
 	result = up_recorded(&b, ret, e);
 	if (b.offered)
 		lane_offer_release(&b.offer);
+	sync_take_back(h->at.engine, true);
 	if (result && b.created) {
 		host_remove(h, ret->id, NULL);
 		session_forget(a->container);
 	}
 	if (result && b.home_made)
 		home_unmake(h, b.home, b.def->id);
+	sync_take_back(h->at.engine, false);
 	if (result && b.bound)
 		agents_unbind(a->container, h->at.info.id, NULL);
 	if (result && (b.created || b.offered)) {

@@ -118,7 +118,9 @@ static int hand_over_home(
 		return -1;
 	}
 	result = host_start_and_wait(h, name, id, e);
+	sync_take_back(h->at.engine, true);
 	host_remove(h, id, NULL);
+	sync_take_back(h->at.engine, false);
 	mounts_release(&helper.mounts);
 	return result;
 }

@@ -13,6 +13,7 @@
 
 enum { BEAT_MS = 100, CREATE_MS = 60000 };
 #define GRACE_NS INT64_C(500000000)
+#define GRACE_TAKING_BACK_NS INT64_C(5000000000)
 
 struct engine_sync {
 	uv_loop_t loop;
@@ -26,6 +27,7 @@ struct engine_sync {
 	int64_t asked_ns, stopped_ns;
 	bool told, given_up;
 	bool silent; /* it let somebody down who wanted to stop */
+	bool takes_back;
 	bool (*stop)(void *ctx);
 	void *stop_ctx;
 	char *url;
@@ -58,7 +60,7 @@ static void on_sync_beat(uv_timer_t *beat)
 		return;
 	if (!s->stopped_ns)
 		s->stopped_ns = now;
-	if (now - s->stopped_ns >= GRACE_NS)
+	if (now - s->stopped_ns >= (s->takes_back ? GRACE_TAKING_BACK_NS : GRACE_NS))
 		s->given_up = s->silent = true;
 }
 
@@ -160,6 +162,12 @@ void sync_heed(struct engine_sync *s, bool (*stop)(void *ctx), void *ctx)
 {
 	s->stop = stop;
 	s->stop_ctx = ctx;
+}
+
+void sync_take_back(struct engine_sync *s, bool on)
+{
+	s->takes_back = on;
+	s->silent = false;
 }
 
 void sync_interrupt(struct engine_sync *s)

@@ -27,10 +27,14 @@ uv_loop_t *sync_loop(struct engine_sync *s);
 bool sync_turn(struct engine_sync *s);
 
 /* `stop` is asked ten times a second while an answer is awaited.  Once it says yes the engine has half a
- * second more for each answer: a living one answers what is under way and what cleans up after it.  After the
- * first that does not come the others end at once, all with ERR_CANCELLED: whoever presses C-c is free within
- * a second, also of an engine that hangs. */
+ * second more for each answer: a living one answers what is under way.  After the first that does not come the
+ * others end at once, all with ERR_CANCELLED: whoever presses C-c is free within a second, also of an engine that
+ * hangs. */
 void sync_heed(struct engine_sync *s, bool (*stop)(void *ctx), void *ctx);
+
+/* While this is on, an answer has 5 s instead of the half: for taking back what was made, where removing a container can
+ * take seconds and giving up leaves it there. */
+void sync_take_back(struct engine_sync *s, bool on);
 
 /* From any thread: the call under way, and every later one, ends with ERR_CANCELLED. */
 void sync_interrupt(struct engine_sync *s);

@@ -275,6 +275,7 @@ int tool_box_drop(struct agents_host *h, struct tool_box *b, struct err *e)
 
 	if (!b)
 		return 0;
+	sync_take_back(h->at.engine, true);
 	if (remove_box(h, b, &why)) {
 		kill_init(b);
 		result = err_set(e, why.kind,
@@ -284,6 +285,7 @@ int tool_box_drop(struct agents_host *h, struct tool_box *b, struct err *e)
 	}
 	if (!result && b->network)
 		network_tidy(h, b->network);
+	sync_take_back(h->at.engine, false);
 	if (*b->name)
 		lane_forget(b->name);
 	arena_release(&b->mem);

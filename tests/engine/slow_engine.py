@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""slow_engine.py - an engine that is long about an exec: nothing stays that it starts late, and no output is lost.
+"""slow_engine.py - an engine that is long about an exec or a removal: nothing stays that it starts late, no output is lost,
+and what is given up is removed.
 
-A proxy passes everything on but the engine's answer to the start of an exec: that it keeps back, or drips.
+A proxy passes everything on but the engine's answer to the start of an exec: that it keeps back, or drips. Removals begin
+late.
 """
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +21,7 @@ DOCKER = ["docker", "-H", "unix://" + ENGINE]
 box = f"slow{os.getpid()}"
 execs = []
 drips = False
+removal_s = 0
 bad = 0
 
 
@@ -31,6 +35,8 @@ def relay(client):
         if len(words) > 1 and words[0] == "POST" and words[1].endswith("/start"):
             start.set()
             execs.append(words[1].split("/")[-2])
+        if words and words[0] == "DELETE":
+            time.sleep(removal_s)
         engine.sendall(data)
     if not start.is_set():  # who hangs up on a start changes nothing
         engine.shutdown(socket.SHUT_RDWR)
@@ -101,6 +107,25 @@ def late_output():
            berth.returncode, len(berth.stdout), berth.stderr)
 
 
+def late_removal():
+    """Longer than who presses C-c waits for anything else."""
+    global removal_s
+    removal_s = 2
+    tool = f"late{os.getpid()}"
+    with open("team.yaml", "w", encoding="utf-8") as team:
+        team.write(f"custom_tools: {{{tool}: {{type: docker, image: 'box:1', script: 'echo started; exec sleep 4717'}}}}\n")
+    with subprocess.Popen([BERTH, "-H", f"unix://{os.getcwd()}/p.sock", "-c", "team.yaml", "tool", "run", tool],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as berth:
+        said = berth.stdout.readline()
+        berth.send_signal(signal.SIGINT)
+        why = berth.stderr.read()
+    left = subprocess.run([*DOCKER, "ps", "-aqf", f"name=berth-tool-{tool}"], check=True, capture_output=True).stdout
+    result(said == b"started\n" and berth.returncode == 143 and not left, "the container of a tool that is interrupted is removed, also late",
+           said, berth.returncode, why, left)
+    if left:
+        subprocess.run([*DOCKER, "rm", "-f", *left.decode().split()], stdout=subprocess.DEVNULL)
+
+
 def main():
     subprocess.run([*DOCKER, "run", "-d", "--name", box, "--network", "none", "box:1", "/demo/idle.sh"],
                    check=True, stdout=subprocess.DEVNULL)
@@ -109,6 +134,7 @@ def main():
     threading.Thread(target=serve, args=(listener,), daemon=True).start()
     late_start()
     late_output()
+    late_removal()
 
 
 try:
