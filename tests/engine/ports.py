@@ -59,6 +59,8 @@ def refused(port, address="127.0.0.1"):
         client(port, address).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:  # it was still listening, and ends now
+        pass
     return False
 
 
