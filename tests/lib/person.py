@@ -17,6 +17,7 @@ class Person:
         Person.count += 1
         self.tmux = ["tmux", "-L", f"berth-{os.getpid()}-person-{Person.count}", "-f", "/dev/null"]
         subprocess.run([*self.tmux, "new-session", "-d", "-x", "110", "-y", "30", "env", *argv], check=True)
+        self.pid = subprocess.run([*self.tmux, "display", "-p", "#{pane_pid}"], check=True, capture_output=True, text=True).stdout.strip()
         self.see("1 Agents")
 
     def screen(self):
@@ -43,8 +44,21 @@ class Person:
     def type(self, *keys):
         subprocess.run([*self.tmux, "send-keys", *keys], check=True)
 
+    def has_left(self):
+        """A zombie that nobody asks for has no words any more."""
+        try:
+            with open(f"/proc/{self.pid}/cmdline", "rb") as f:
+                return not f.read()
+        except OSError:
+            return True
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        subprocess.run([*self.tmux, "kill-server"], check=False)
+        """It writes down its state as it ends: what it has that in may be removed only then."""
+        subprocess.run([*self.tmux, "kill-server"], check=False, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + PATIENCE
+        while not self.has_left():
+            assert time.monotonic() < until, "the console does not end"
+            time.sleep(0.02)

@@ -59,6 +59,11 @@ class Ssh:
         return subprocess.Popen([BERTH, "--settings", self.settings, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env={**os.environ, **self.env}, start_new_session=True, **more)
 
+    def person(self, fake):
+        """At a console whose engine here is this one."""
+        env = {**self.env, "DOCKER_HOST": fake.url}
+        return Person(*(f"{name}={value}" for name, value in env.items()), BERTH, "--settings", self.settings)
+
     def berth(self, *args, env=None):
         return berth("--settings", self.settings, *args, env={**self.env, **(env or {})})
 
@@ -207,10 +212,14 @@ def hosts_that_hang_delay_nobody():
     """More of them than there are threads for work; what is done on the one that answers needs such a thread."""
     with ssh() as it, Fake(containers=[{"name": "alpha", "state": "exited"}]) as fake:
         it.knows(**{f"h{n}": f"ssh://hang{n}" for n in range(6)})
-        script("size 120 30\nwait alpha\nwait 1 of 7 hosts\ndump\nkey 5\nwait othing of berth's to clean\nkey q\n",
-               ("--settings", it.settings), {**it.env, "DOCKER_HOST": fake.url},
-               ("1 of 7 hosts", lambda: wait_for(lambda: len({entry[2][-1] for entry in it.lines("connecting")}) == 6, "not all of them are tried")))
-        wait_for(lambda: not it.alive(), "ssh or what it started is still there")
+        with it.person(fake) as person:  # who leaves only when all of them are tried
+            person.see("alpha")
+            person.see("1 of 7 hosts")
+            wait_for(lambda: len({entry[2][-1] for entry in it.lines("connecting")}) == 6, "not all of them are tried")
+            person.type("5")
+            person.see("othing of berth's to clean")
+            person.type("Q")
+            wait_for(lambda: not it.alive(), "ssh or what it started is still there")
 
 
 @case
@@ -259,7 +268,7 @@ def hosts_that_refuse_are_tried_again_soon_or_at_a_key():
             return refused()[before] - refused()[before - 1] < 1.5
 
         it.knows(far="ssh://refuse")
-        with Person(*(f"{name}={value}" for name, value in {**it.env, "DOCKER_HOST": fake.url}.items()), BERTH, "--settings", it.settings) as person:
+        with it.person(fake) as person:
             wait_for(is_tried_at_the_key, "the key does not try it")
 
 
