@@ -21,9 +21,10 @@
 #include "observe/observe.h"
 
 #define NS_PER_MS 1000000LL
-#define HELLO_NS (5000 * NS_PER_MS)
-#define QUIET_NS (10000 * NS_PER_MS) /* nothing heard for so long: ask */
-#define ANSWER_NS (5000 * NS_PER_MS) /* and expect an answer within */
+#define HELLO_NS (5000 * NS_PER_MS)       /* then a console says so, and asks again */
+#define ONCE_HELLO_NS (10000 * NS_PER_MS) /* a command asks once */
+#define QUIET_NS (10000 * NS_PER_MS)      /* nothing heard for so long: ask */
+#define ANSWER_NS (5000 * NS_PER_MS)      /* and expect an answer within */
 #define RESYNC_NS (60000 * NS_PER_MS)
 #define LIST_GAP_NS (200 * NS_PER_MS)
 #define COUNT_GAP_NS (5000 * NS_PER_MS)
@@ -700,7 +701,7 @@ void watch_pulse(struct site *at)
 		w->heard_ns += late;
 		w->ping_ns += late;
 	}
-	if (w->hello && now - w->hello_at_ns > HELLO_NS)
+	if (w->hello && now - w->hello_at_ns > (at->b->once ? ONCE_HELLO_NS : HELLO_NS))
 		engine_cancel(w->hello);
 	if (!w->up || at->b->once)
 		return;

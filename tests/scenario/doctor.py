@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 
-from scenario import Fake, berth, case, main, neutral
+from scenario import Fake, berth, case, case_of_patience, main, neutral
 
 
 @case
@@ -37,6 +37,16 @@ def doctor_broken_engine():
             result = berth("doctor", fake=fake)
             assert result.code in (0, 1), result.code
             neutral(result.out)
+
+
+@case_of_patience
+def doctor_of_an_engine_that_does_not_say_what_it_is():
+    """It lists its containers, and that is not enough to call it well."""
+    with Fake(faults=[{"match": "/info", "do": "hang"}]) as fake:
+        result = berth("doctor", "--json", fake=fake)
+        engine = next(c for c in result.json()["checks"] if c["name"] == "engine")
+        assert result.code == 1 and engine["state"] == "missing" and "answer" in engine["found"], engine
+        berth("ps", fake=fake).fails_with(3, "answer")
 
 
 @case

@@ -147,14 +147,15 @@ static int drain_events(struct backend *b, struct cli_early *early, struct err *
 	return rc;
 }
 
-/* Of several each was listed, or has failed: none of them keeps the others waiting for good. */
+/* Of several each was listed, or has failed: none of them keeps the others waiting for good.  Who an engine is may come
+ * later than what it has, a second later of podman, more on a busy machine; before that nothing can be done to it. */
 static bool hosts_settled(const struct snapshot *s)
 {
 	for (size_t i = 0; i < s->nhosts; i++)
 		if (!s->hosts[i].ended && s->hosts[i].engine.phase != ENGINE_LOST &&
 			!(s->hosts[i].listed && s->hosts[i].engine.phase == ENGINE_UP))
 			return false;
-	return s->nhosts || s->listed;
+	return s->nhosts || (s->listed && s->engine.phase == ENGINE_UP);
 }
 
 const struct snapshot *cli_wait(struct backend *b, bool stats, struct err *e)
@@ -182,9 +183,7 @@ const struct snapshot *cli_wait_early(
 		if (hosts_settled(s) && !listed)
 			listed = now;
 		end = listed ? listed + STATS_MS * 1000000LL : begun + LIST_MS * 1000000LL;
-		/* Who it is comes later than what it has, a second later of podman; before that nothing can be
-		 * done to it. */
-		if (listed && ((*s->engine.version && (!stats || s->stats_done)) || now >= end))
+		if (listed && (!stats || s->stats_done || now >= end))
 			return s;
 		if (!listed && late && now >= late) {
 			runtime_waits(s->engine.endpoint);
