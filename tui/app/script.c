@@ -18,7 +18,7 @@
 #include "app/app_state.h"
 
 #define SCRIPT_MAX (1 << 20)
-#define WAIT_MS 30000 /* a lost engine comes back within it, also beside load */
+#define WAIT_MS 60000 /* a lost engine comes back within it, also beside load */
 #define KEY_MS 600    /* with a person looking on */
 #define LETTER_MS 80
 

@@ -8,7 +8,7 @@
  *   paste TEXT
  *   click X Y         click twice X Y, wheel LINES
  *   click on TEXT     where it begins, the first from above
- *   wait TEXT         until TEXT is on screen (at most 10 s), then goes on
+ *   wait TEXT         until TEXT is on screen (at most 60 s), then goes on
  *   gone TEXT         until TEXT is no longer on screen
  *   expect TEXT       fails unless TEXT is on screen now; `refuse TEXT` the other way round
  *   snapshot          wait for the next snapshot
