@@ -168,3 +168,23 @@ int file_replace(const char *path, const void *bytes, size_t n, bool synced)
 	errno = failed;
 	return -1;
 }
+
+int file_temporary(struct err *e)
+{
+	const char *dir = getenv("TMPDIR");
+	AUTO_FREE char *path = NULL;
+	int fd;
+
+	if (!dir || *dir != '/')
+		dir = "/var/tmp";
+	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	path = xasprintf("%s/berth-XXXXXX", dir);
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		err_sys(e, errno, "cannot make a temporary file in %s", dir);
+	else
+		unlink(path);
+	return fd;
+}

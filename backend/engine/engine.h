@@ -56,6 +56,7 @@ struct engine_info {
 	int images;
 	bool apparmor; /* it says that it puts profiles around containers */
 	bool rootless;
+	bool copies_mounts; /* of a running container also what was mounted at its start */
 	const struct product *kind;
 	uint64_t lacks; /* bits of enum lack, berth/product.h */
 	const char *default_runtime;
@@ -203,6 +204,7 @@ struct engine_said {            /* texts: from outside, during the call only, ""
 };
 struct engine_transfer {    /* texts are copied */
 	const char *what;   /* for messages: "pull %s", with the subject */
+	const char *method; /* NULL: POST */
 	const char *target; /* "/build?t=x", escaped */
 	const char *header; /* one more header line, or NULL */
 	const char *path;   /* the tar file that goes up, or what to call it; NULL: nothing does */
@@ -218,6 +220,25 @@ void engine_import_target(struct str *target, const char *reference);
 /* POST /images/create?fromSrc=-: send a tar file.  `progress` as bytes leave. */
 struct engine_call *engine_import(struct engine *en, const char *path, const char *reference,
 	void (*progress)(void *ctx, uint64_t sent, uint64_t total), engine_done_fn fn, void *ctx);
+
+/* Docker keeps a container locked while its files are copied: for so long other questions about it may wait. */
+#define ENGINE_LOCKED_MS 3600000
+
+/* HEAD /containers/ID/archive: what a path in a container is; a link at its end is not followed.  The text is valid until
+ * the callback ends.  The engine does not see what is on a tmpfs in the container. */
+struct engine_path {
+	bool exists;
+	const char *target; /* of a link: the path in the container where it leads; else "" */
+	uint64_t size;
+	uint32_t mode; /* as of stat(2); without a type: not a file, directory or link */
+};
+typedef void (*engine_path_fn)(void *ctx, const struct engine_path *found, const struct err *err);
+struct engine_call *engine_path(
+	struct engine *en, const char *id, const char *path, engine_path_fn fn, void *ctx);
+/* GET of the same: `take` gets the tar, piece by piece, and may make the loop wait.  -1 with *e ends the call with that. */
+typedef int (*engine_take_fn)(void *ctx, const char *bytes, size_t n, struct err *e);
+struct engine_call *engine_fetch(struct engine *en, const char *id, const char *path,
+	engine_take_fn take, engine_done_fn fn, void *ctx);
 
 /* GET /images/json, /networks, /volumes: counts only. */
 typedef void (*engine_counts_fn)(

@@ -1,6 +1,7 @@
 /* product.c - lists engine products and their limitations. */
 #include "engine/product.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <berth/apparmor.h>
@@ -34,6 +35,7 @@ static const struct product products[] = {
 		.exec_zero = true,
 		.mount_words = true,
 		.piece_stamps = true,
+		.copies_mounts = true,
 		.lacks = BIT(LACK_SECCOMP_TEXT) | BIT(LACK_TMPFS_FILES) | BIT(LACK_READ_ONLY_ROOT) |
 			BIT(LACK_MOUNT_WORDS) | BIT(LACK_NPROC) | BIT(LACK_ENGINE_ID) |
 			BIT(LACK_DETACH_KEYS) | BIT(LACK_REMOVE_STOPS) | BIT(LACK_EXEC_ZERO) |
@@ -57,6 +59,15 @@ uint64_t product_lacks(const struct engine_info *info)
 	const struct product *p = product_named(info->product);
 
 	return p->lacks | (info->rootless ? p->lacks_rootless : 0);
+}
+
+bool product_copies_mounts(const struct engine_info *info)
+{
+	char *end;
+	long major = strtol(info->version, &end, 10);
+
+	return product_named(info->product)->copies_mounts &&
+		(major > 3 || (major == 3 && *end == '.' && strtol(end + 1, NULL, 10) >= 1));
 }
 
 int product_refuses(const struct engine_info *info, struct err *e)

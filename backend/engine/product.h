@@ -33,7 +33,8 @@ struct product {
 	bool remove_stops; /* removes by force what runs only after the grace of a stop */
 	bool exec_zero;    /* of a command that is not yet started says that it ended with 0 */
 	bool mount_words; /* mounts are words between commas, where no option is a choice of `false` */
-	bool piece_stamps; /* of a line in its log each piece has a time of its own */
+	bool piece_stamps;  /* of a line in its log each piece has a time of its own */
+	bool copies_mounts; /* from its version 3.1 on: see engine.h */
 	/* Bits of enum lack: of each of its engines, and of those without root in addition. */
 	uint64_t lacks, lacks_rootless;
 };
@@ -41,6 +42,7 @@ struct product {
 const struct product *product_named(const char *name); /* docker for one that is not known */
 /* What this engine lacks (berth/product.h), by what it told of itself. */
 uint64_t product_lacks(const struct engine_info *info);
+bool product_copies_mounts(const struct engine_info *info);
 /* A wall that it cannot give, and nobody else: ERR_REFUSED, with the reason. */
 int product_refuses(const struct engine_info *info, struct err *e);
 

@@ -321,6 +321,61 @@ int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bo
 		s, engine_act(s->en, act, id, force, volumes, timeout_s, on_sync_done, &a), &a);
 }
 
+struct looking_at_path {
+	struct answer answer;
+	struct arena *mem;
+	struct engine_path *ret;
+};
+
+static void on_sync_path(void *ctx, const struct engine_path *found, const struct err *err)
+{
+	struct looking_at_path *x = ctx;
+
+	settle_answer(&x->answer, err);
+	if (err)
+		return;
+	*x->ret = *found;
+	x->ret->target = arena_strdup(x->mem, found->target);
+}
+
+int sync_path(struct engine_sync *s, const char *id, const char *path, struct arena *mem,
+	struct engine_path *ret, struct err *e)
+{
+	struct looking_at_path x = {.answer = {.e = e}, .mem = mem, .ret = ret};
+
+	return wait_for_answer(s, engine_path(s->en, id, path, on_sync_path, &x), &x.answer);
+}
+
+struct fetching {
+	struct answer answer;
+	engine_take_fn take;
+	void *ctx;
+};
+
+static int on_sync_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
+{
+	struct fetching *x = ctx;
+
+	x->answer.s->asked_ns = clock_mono_ns(); /* late is only what does not come at all */
+	return x->take(x->ctx, bytes, n, e);
+}
+
+static void on_sync_fetched(void *ctx, const struct err *err)
+{
+	struct fetching *x = ctx;
+
+	settle_answer(&x->answer, err);
+}
+
+int sync_fetch(struct engine_sync *s, const char *id, const char *path, engine_take_fn take,
+	void *ctx, struct err *e)
+{
+	struct fetching x = {.answer = {.e = e, .s = s}, .take = take, .ctx = ctx};
+
+	return wait_for_answer(
+		s, engine_fetch(s->en, id, path, on_sync_bytes, on_sync_fetched, &x), &x.answer);
+}
+
 struct transferring {
 	struct answer answer;
 	struct engine_call *call;

@@ -10,6 +10,7 @@
 #ifndef BERTH_ENGINE_SYNC_H
 #define BERTH_ENGINE_SYNC_H
 
+#include <berth/arena.h>
 #include <berth/str.h>
 
 #include "engine/engine.h"
@@ -62,5 +63,11 @@ int sync_act(struct engine_sync *s, enum act act, const char *id, bool force, bo
  * callbacks of `t` run from inside. */
 int sync_transfer(struct engine_sync *s, const char *subject, const struct engine_transfer *t,
 	bool (*stop)(void *ctx), void *ctx, struct err *e);
+/* What `path` in a container is; a missing one is not an error.  The text is in `mem`. */
+int sync_path(struct engine_sync *s, const char *id, const char *path, struct arena *mem,
+	struct engine_path *ret, struct err *e);
+/* As engine_fetch. */
+int sync_fetch(struct engine_sync *s, const char *id, const char *path, engine_take_fn take,
+	void *ctx, struct err *e);
 
 #endif

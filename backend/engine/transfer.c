@@ -49,7 +49,7 @@ struct transfer {
 	struct engine_call call;
 	struct call_ops ops; /* with the caller's words */
 	struct source *source;
-	char *what, *path, *target, *header;
+	char *what, *method, *path, *target, *header;
 	uint64_t told; /* to `progress` while the answer came */
 	int fd;        /* the caller's; -1: the path, or nothing goes up */
 	void (*said)(void *ctx, const struct engine_said *said);
@@ -152,7 +152,7 @@ static ssize_t pull_slot(void *ctx, char *buf, size_t n)
 static void send_it(struct transfer *t)
 {
 	struct source *s = t->source;
-	struct http_request rq = {.method = "POST",
+	struct http_request rq = {.method = t->method,
 		.target = t->target,
 		.header = t->header,
 		.lane = HTTP_LANE_STREAM};
@@ -332,6 +332,7 @@ static void transfer_release(struct engine_call *c)
 		source_drop(t->source);
 	objects_release(&t->objects);
 	free(t->what);
+	free(t->method);
 	free(t->path);
 	free(t->target);
 	free(t->header);
@@ -351,6 +352,7 @@ struct engine_call *engine_transfer(struct engine *en, const char *subject,
 	struct transfer *t = call_new(en, &transfer_ops, sizeof *t, subject);
 
 	t->what = xstrdup(what->what);
+	t->method = xstrdup(what->method ? what->method : "POST");
 	t->ops = transfer_ops;
 	t->ops.what = t->what;
 	t->call.ops = &t->ops;

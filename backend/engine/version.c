@@ -104,6 +104,7 @@ static void hello_reply(struct engine_call *c, const struct http_reply *r)
 		h->info.id = identify_engine(&h->mem, id, h->info.root_dir);
 	}
 	h->info.lacks = product_lacks(&h->info);
+	h->info.copies_mounts = product_copies_mounts(&h->info);
 	h->fn(h->ctx, &h->info, NULL);
 	call_free(c);
 }

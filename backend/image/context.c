@@ -290,7 +290,7 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 	if (fstatat(dir, p.file, &st, 0) || !S_ISREG(st.st_mode))
 		return err_set(
 			e, ERR_USAGE, "%s not found in %s: nothing to build.", p.file, shown);
-	fd = image_temporary(e);
+	fd = file_temporary(e);
 	if (fd < 0)
 		return -1;
 	/* Of the two only one, as docker's BuildKit does. */
@@ -317,7 +317,7 @@ int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, 
 
 int context_of_files(const struct image_file *file, size_t n, int *ret_fd, struct err *e)
 {
-	AUTO_CLOSE int fd = image_temporary(e);
+	AUTO_CLOSE int fd = file_temporary(e);
 	struct archive *out;
 	int rc = 0;
 

@@ -270,27 +270,6 @@ int image_look(struct images *im, const char *reference, struct image_made *ret,
 
 /* ---- import */
 
-/* Images are large: not in /tmp, which is often memory. */
-int image_temporary(struct err *e)
-{
-	const char *dir = getenv("TMPDIR");
-	AUTO_FREE char *path = NULL;
-	int fd;
-
-	if (!dir || *dir != '/')
-		dir = "/var/tmp";
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		return fd;
-	path = xasprintf("%s/berth-XXXXXX", dir);
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		err_sys(e, errno, "cannot make a temporary file in %s", dir);
-	else
-		unlink(path);
-	return fd;
-}
-
 static void import_said(void *ctx, const struct engine_said *said)
 {
 	struct images *im = ctx;

@@ -101,7 +101,6 @@ struct image_file {
 int context_of_dir(struct images *im, const struct image_build *b, int *ret_fd, uint64_t *ret_size,
 	struct err *e);
 int context_of_files(const struct image_file *file, size_t n, int *ret_fd, struct err *e);
-int image_temporary(struct err *e);
 
 /* dockerignore.c */
 /* A path as filepath.Clean of Go has it, and without a slash in front; to be freed. */

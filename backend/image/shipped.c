@@ -23,6 +23,7 @@
 #include <berth/check.h>
 #include <berth/clock.h>
 #include <berth/config.h>
+#include <berth/file.h>
 #include <berth/hex.h>
 #include <berth/mem.h>
 #include <berth/spawn.h>
@@ -194,7 +195,7 @@ static int run_script(
 static int make_base(struct images *im, const struct packages *p, bool busybox,
 	const char *reference, struct err *e)
 {
-	AUTO_CLOSE int fd = image_temporary(e);
+	AUTO_CLOSE int fd = file_temporary(e);
 	AUTO_FREE char *change = xasprintf("LABEL berth.base=%s", p->hash);
 
 	if (fd < 0)

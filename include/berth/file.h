@@ -40,4 +40,8 @@ int file_write(int fd, const void *bytes, size_t n);
  * on disk before they have the name.  While it is written it is PATH.TID.  -1 with errno. */
 int file_replace(const char *path, const void *bytes, size_t n, bool synced);
 
+/* An empty file without a name, in $TMPDIR or /var/tmp (what is large does not belong in /tmp, which is often
+ * memory); the caller's.  -1 with *e. */
+int file_temporary(struct err *e);
+
 #endif
