@@ -1,0 +1,542 @@
+/* unpack.c - unpacks a hostile tar below a directory: nothing leads out of it, files are whole or as before. */
+#include "inside/inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <locale.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <berth/beneath.h>
+#include <berth/check.h>
+#include <berth/file.h>
+#include <berth/mem.h>
+#include <berth/text.h>
+
+enum { BLOCK = 256 << 10, TEMPORARY_MAX = 64 };
+
+/* A directory that was made, while the entries in it come: it gets its owner, mode and time when all are there. */
+struct made_dir {
+	char *path; /* from the directory of the destination */
+	mode_t mode;
+	int64_t uid, gid;
+	struct timespec mtime;
+};
+
+/* A file that this run put in place. */
+struct placed {
+	dev_t dev;
+	ino_t ino;
+};
+
+struct unpacking {
+	const struct unpack *u;
+	struct inside_copied *ret;
+	struct archive *in;
+	struct made_dir *made; /* each in the one before */
+	size_t nmade, made_cap;
+	void *placed; /* of tsearch(3) */
+	uint64_t entries, unchecked;
+	uint64_t run; /* with a number behind it: a name that no one else has */
+	unsigned serial;
+};
+
+static int refuse_entry(const char *path, const char *why, struct err *e)
+{
+	char shown[256];
+
+	return err_set(e, ERR_PROTOCOL, "stopped at \"%s\" in the container's tar, which %s.",
+		text_clean(shown, sizeof shown, path), why);
+}
+
+static int refuse_tar(struct err *e)
+{
+	return err_set(e, ERR_PROTOCOL, "the container's tar is damaged or ends early.");
+}
+
+static int fail_at(const struct unpacking *x, const char *path, struct err *e)
+{
+	int failed = errno;
+	char shown[128], dir[128];
+
+	text_clean(shown, sizeof shown, path);
+	text_clean(dir, sizeof dir, x->u->shown);
+	if (failed == EXDEV || failed == ELOOP)
+		return err_set(e, ERR_CONFLICT,
+			"%s leads through a symbolic link in %s: it was not written.", shown, dir);
+	return err_sys(e, failed, "cannot write %s in %s", shown, dir);
+}
+
+static bool is_good(int rc)
+{
+	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN;
+}
+
+static int check_stop(const struct unpacking *x, struct err *e)
+{
+	return x->u->stop && x->u->stop(x->u->ctx) ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
+}
+
+/* --- where an entry goes --- */
+
+/* Is every part of it a name? */
+static bool has_plain_parts(const char *path)
+{
+	for (const char *at = path; *at; at += strspn(at, "/")) {
+		size_t n = strcspn(at, "/");
+
+		if (n > NAME_MAX || (n == 1 && *at == '.') || (n == 2 && !strncmp(at, "..", 2)))
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+static int check_depth(const char *given, const char *path, struct err *e)
+{
+	char shown[256];
+	int depth = 0;
+
+	for (; *path; path++)
+		depth += *path == '/';
+	if (depth < INSIDE_DEPTH_MAX)
+		return 0;
+	return err_set(e, ERR_PROTOCOL,
+		"stopped at \"%s\" in the container's tar: more than %d directories in each other.",
+		text_clean(shown, sizeof shown, given), INSIDE_DEPTH_MAX);
+}
+
+/* `path` of the tar as one from the destination's directory: 1, or 0 for the root if that directory itself is it. */
+static int place_entry(const struct unpacking *x, const char *path, char **ret, struct err *e)
+{
+	const char *given = path, *root = x->u->root;
+	size_t n = strlen(root);
+	AUTO_FREE char *rest = NULL;
+
+	while (*path == '/' || !strncmp(path, "./", 2))
+		path += *path == '/' ? 1 : 2;
+	if (*root) {
+		if (strncmp(path, root, n) != 0 || (path[n] && path[n] != '/'))
+			return refuse_entry(given, "is not below what was asked for", e);
+		path += n;
+	}
+	path += strspn(path, "/");
+	rest = xstrdup(strcmp(path, ".") ? path : "");
+	for (size_t len = strlen(rest); len && rest[len - 1] == '/'; len--)
+		rest[len - 1] = '\0';
+	if (!has_plain_parts(rest))
+		return refuse_entry(given, "is not a path below what was asked for", e);
+	if (check_depth(given, rest, e))
+		return -1;
+	if (!x->u->name && !*rest)
+		return 0;
+	*ret = x->u->name ? xasprintf("%s%s%s", x->u->name, *rest ? "/" : "", rest) : xstrdup(rest);
+	return 1;
+}
+
+/* The directory that `path` is in, and its name there.  No link is followed. */
+static int open_parent(const struct unpacking *x, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	AUTO_FREE char *parent = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+
+	*name = slash ? slash + 1 : path;
+	return beneath_open(x->u->dir, parent, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+}
+
+/* What is not complete has such a name, next to the one it will get. */
+static char *temporary_name(struct unpacking *x, char buf[TEMPORARY_MAX])
+{
+	snprintf(buf, TEMPORARY_MAX, ".berth-cp-%016llx-%u", (unsigned long long)x->run,
+		x->serial++);
+	return buf;
+}
+
+static int put_in_place(struct unpacking *x, int parent, const char *made, const char *name,
+	const char *path, struct err *e)
+{
+	if (!renameat(parent, made, parent, name))
+		return 0;
+	fail_at(x, path, e);
+	unlinkat(parent, made, 0);
+	return -1;
+}
+
+/* --- owner, mode and time --- */
+
+/* By descriptor: the name may be another file's by now.  -1 with errno. */
+static int give_owner(const struct unpacking *x, int fd, int64_t uid, int64_t gid)
+{
+	if (!x->u->keep_owner)
+		return 0;
+	/* All ones would leave the owner as it is. */
+	if (uid < 0 || uid >= UINT32_MAX || gid < 0 || gid >= UINT32_MAX) {
+		errno = EINVAL;
+		return -1;
+	}
+	return fchownat(fd, "", (uid_t)uid, (gid_t)gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
+}
+
+static int order_placed(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+static void note_placed(struct unpacking *x, const struct stat *st)
+{
+	struct placed *p = xcalloc(1, sizeof *p), **found;
+
+	*p = (struct placed){st->st_dev, st->st_ino};
+	found = tsearch(p, &x->placed, order_placed);
+	CHECK(found);
+	if (*found != p)
+		free(p);
+}
+
+static struct timespec entry_mtime(struct archive_entry *entry)
+{
+	return (struct timespec){archive_entry_mtime(entry), archive_entry_mtime_nsec(entry)};
+}
+
+static int finish_dir(struct unpacking *x, struct err *e)
+{
+	const struct made_dir d = x->made[--x->nmade];
+	AUTO_FREE char *path = d.path;
+	const struct timespec times[2] = {d.mtime, d.mtime};
+	AUTO_CLOSE int fd =
+		beneath_open(x->u->dir, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+
+	if (fd < 0 || give_owner(x, fd, d.uid, d.gid) || futimens(fd, times) || fchmod(fd, d.mode))
+		return fail_at(x, path, e);
+	return 0;
+}
+
+/* Finishes the directories that `path` is not in: an engine sends all that is in one before it goes on. */
+static int leave_dirs(struct unpacking *x, const char *path, struct err *e)
+{
+	int rc = 0;
+
+	while (!rc && x->nmade && !inside_is_in(path, x->made[x->nmade - 1].path))
+		rc = finish_dir(x, e);
+	return rc;
+}
+
+/* --- one entry --- */
+
+static int unpack_dir(
+	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
+{
+	const char *name;
+	AUTO_CLOSE int parent = open_parent(x, path, &name);
+	struct stat st;
+
+	if (parent < 0)
+		return fail_at(x, path, e);
+	if (!mkdirat(parent, name, 0700)) {
+		x->made = mem_grow(x->made, &x->made_cap, x->nmade + 1, sizeof *x->made);
+		x->made[x->nmade++] = (struct made_dir){.path = xstrdup(path),
+			.mode = archive_entry_perm(entry) & 01777,
+			.uid = archive_entry_uid(entry),
+			.gid = archive_entry_gid(entry),
+			.mtime = entry_mtime(entry)};
+	} else if (errno != EEXIST || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW)) {
+		return fail_at(x, path, e);
+	} else if (!S_ISDIR(st.st_mode)) { /* a directory that was there keeps its mode */
+		errno = ENOTDIR;
+		return fail_at(x, path, e);
+	}
+	x->ret->dirs++;
+	return 0;
+}
+
+/* The content of an entry, without holes: what claims to have some could fill a disk with nothing.  No engine sends such. */
+static int next_piece(
+	struct unpacking *x, uint64_t done, const void **bytes, size_t *n, struct err *e)
+{
+	int64_t at;
+	int rc = archive_read_data_block(x->in, bytes, n, &at);
+
+	if (rc == ARCHIVE_EOF) {
+		*n = 0;
+		return 0;
+	}
+	return !is_good(rc) || (*n && (uint64_t)at != done) ? refuse_tar(e) : check_stop(x, e);
+}
+
+static int write_content(
+	struct unpacking *x, int fd, const char *path, uint64_t size, struct err *e)
+{
+	uint64_t done = 0;
+
+	while (done < size) {
+		const void *bytes;
+		size_t n;
+
+		if (next_piece(x, done, &bytes, &n, e))
+			return -1;
+		if (!n || n > size - done)
+			return refuse_tar(e);
+		if (inside_check_space(fd, &x->unchecked, n, x->u->shown, e))
+			return -1;
+		if (file_write(fd, bytes, n))
+			return fail_at(x, path, e);
+		done += n;
+		x->ret->bytes += n;
+	}
+	return 0;
+}
+
+static int fill_file(
+	struct unpacking *x, int fd, const char *path, struct archive_entry *entry, struct err *e)
+{
+	const struct timespec times[2] = {entry_mtime(entry), entry_mtime(entry)};
+	mode_t mode = archive_entry_perm(entry);
+
+	if (write_content(x, fd, path, (uint64_t)archive_entry_size(entry), e))
+		return -1;
+	if (give_owner(x, fd, archive_entry_uid(entry), archive_entry_gid(entry)) ||
+		fchmod(fd, mode & 0777) || futimens(fd, times))
+		return fail_at(x, path, e);
+	if (mode & 06000)
+		x->ret->cleared++;
+	return 0;
+}
+
+static int unpack_file(
+	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
+{
+	const char *name;
+	AUTO_CLOSE int parent = open_parent(x, path, &name);
+	AUTO_CLOSE int fd = -1;
+	char made[TEMPORARY_MAX];
+	struct stat st;
+	int rc;
+
+	if (parent < 0)
+		return fail_at(x, path, e);
+	fd = openat(parent, temporary_name(x, made),
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return fail_at(x, path, e);
+	rc = fill_file(x, fd, path, entry, e);
+	if (!rc && (fstat(fd, &st) || close(steal_fd(&fd)))) /* some report a full disk then */
+		rc = fail_at(x, path, e);
+	if (rc) {
+		unlinkat(parent, made, 0);
+		return -1;
+	}
+	if (put_in_place(x, parent, made, name, path, e))
+		return -1;
+	note_placed(x, &st);
+	x->ret->files++;
+	return 0;
+}
+
+/* Of a link at `made`, which may be something else by now. */
+static int give_link_owner(const struct unpacking *x, int parent, const char *made,
+	const char *path, struct archive_entry *entry, struct err *e)
+{
+	AUTO_CLOSE int fd = openat(parent, made, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st))
+		return fail_at(x, path, e);
+	if (!S_ISLNK(st.st_mode))
+		return refuse_entry(path, "was replaced here while it was written", e);
+	return give_owner(x, fd, archive_entry_uid(entry), archive_entry_gid(entry))
+		? fail_at(x, path, e)
+		: 0;
+}
+
+static int unpack_link(
+	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
+{
+	const char *name, *target = archive_entry_symlink(entry);
+	AUTO_CLOSE int parent = open_parent(x, path, &name);
+	char made[TEMPORARY_MAX];
+
+	if (!target || !*target)
+		return refuse_entry(path, "is a link without a target", e);
+	if (parent < 0 || symlinkat(target, parent, temporary_name(x, made)))
+		return fail_at(x, path, e);
+	if (x->u->keep_owner && give_link_owner(x, parent, made, path, entry, e)) {
+		unlinkat(parent, made, 0);
+		return -1;
+	}
+	if (put_in_place(x, parent, made, name, path, e))
+		return -1;
+	x->ret->links++;
+	return 0;
+}
+
+/* Another name of a file that came before; not of one that was here, where a change of either would be one of both. */
+static int unpack_name(struct unpacking *x, const char *path, const char *of, struct err *e)
+{
+	AUTO_FREE char *first = NULL;
+	const char *name, *first_name;
+	AUTO_CLOSE int parent = open_parent(x, path, &name);
+	AUTO_CLOSE int from = -1;
+	struct stat st;
+	char made[TEMPORARY_MAX];
+	int rc;
+
+	if (parent < 0)
+		return fail_at(x, path, e);
+	rc = place_entry(x, of, &first, e);
+	if (rc <= 0)
+		return rc ? -1 : refuse_entry(path, "is another name of a directory", e);
+	from = open_parent(x, first, &first_name);
+	if (from < 0 || fstatat(from, first_name, &st, AT_SYMLINK_NOFOLLOW))
+		return fail_at(x, path, e);
+	if (!S_ISREG(st.st_mode))
+		return refuse_entry(path, "is another name of something that is not a file", e);
+	if (!tfind(&(struct placed){st.st_dev, st.st_ino}, &x->placed, order_placed))
+		return refuse_entry(path, "is another name of a file that was here before", e);
+	if (linkat(from, first_name, parent, temporary_name(x, made), 0))
+		return fail_at(x, path, e);
+	if (put_in_place(x, parent, made, name, path, e))
+		return -1;
+	unlinkat(parent, made, 0); /* rename leaves it if both were one file already */
+	x->ret->files++;
+	return 0;
+}
+
+static int unpack_entry(struct unpacking *x, struct archive_entry *entry, struct err *e)
+{
+	const char *path = archive_entry_pathname(entry), *of = archive_entry_hardlink(entry);
+	AUTO_FREE char *place = NULL;
+	int rc;
+
+	if (!path || !*path)
+		return refuse_entry("", "has no name", e);
+	rc = place_entry(x, path, &place, e);
+	if (rc < 0)
+		return -1;
+	if (rc == 0)
+		return archive_entry_filetype(entry) == AE_IFDIR
+			? 0
+			: refuse_entry(path, "is not a directory", e);
+	if (leave_dirs(x, place, e))
+		return -1;
+	if (of)
+		return unpack_name(x, place, of, e);
+	switch (archive_entry_filetype(entry)) {
+	case AE_IFREG: return unpack_file(x, place, entry, e);
+	case AE_IFDIR: return unpack_dir(x, place, entry, e);
+	case AE_IFLNK: return unpack_link(x, place, entry, e);
+	default:
+		if (!x->ret->left_out++)
+			text_clean(x->ret->first_left_out, sizeof x->ret->first_left_out, place);
+		return 0;
+	}
+}
+
+static int unpack_all(struct unpacking *x, struct err *e)
+{
+	for (;;) {
+		struct archive_entry *entry;
+		int rc = archive_read_next_header(x->in, &entry);
+
+		if (rc == ARCHIVE_EOF)
+			return x->entries ? 0 : refuse_tar(e);
+		if (!is_good(rc))
+			return refuse_tar(e);
+		if (check_stop(x, e))
+			return -1;
+		if (++x->entries > INSIDE_ENTRIES_MAX)
+			return err_set(e, ERR_FAILED, "stopped after %d files and directories.",
+				INSIDE_ENTRIES_MAX);
+		if (unpack_entry(x, entry, e))
+			return -1;
+	}
+}
+
+/* Reads a tar, and nothing that is compressed.  In the C locale libarchive leaves names as they are, byte for byte, with a
+ * warning. */
+static int with_tar(int fd, struct unpacking *x, int (*read_it)(struct unpacking *x, struct err *e),
+	struct err *e)
+{
+	locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+	int rc;
+
+	x->in = archive_read_new();
+	archive_read_support_format_tar(x->in);
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		rc = err_sys(e, errno, "cannot read the tar again");
+	else if (archive_read_open_fd(x->in, fd, BLOCK) != ARCHIVE_OK)
+		rc = refuse_tar(e);
+	else
+		rc = read_it(x, e);
+	archive_read_free(x->in);
+	uselocale(before);
+	freelocale(c);
+	return rc;
+}
+
+int inside_unpack(const struct unpack *u, struct inside_copied *ret, struct err *e)
+{
+	struct unpacking x = {.u = u, .ret = ret};
+	int rc;
+
+	CHECK(getrandom(&x.run, sizeof x.run, 0) == sizeof x.run);
+	rc = with_tar(u->fd, &x, unpack_all, e);
+	/* Also after a failure: its error is the one that counts. */
+	while (x.nmade)
+		if (finish_dir(&x, rc ? NULL : e))
+			rc = -1;
+	free(x.made);
+	tdestroy(x.placed, free);
+	return rc;
+}
+
+/* --- a single file --- */
+
+struct reading {
+	struct unpacking x;
+	size_t most;
+	struct str *text;
+};
+
+static int read_first(struct unpacking *x, struct err *e)
+{
+	struct reading *r = (struct reading *)x;
+	struct archive_entry *entry;
+	int rc = archive_read_next_header(x->in, &entry);
+	uint64_t done = 0;
+	const void *bytes;
+	size_t n;
+
+	if (!is_good(rc) || archive_entry_filetype(entry) != AE_IFREG)
+		return refuse_tar(e);
+	for (;;) {
+		if (next_piece(x, done, &bytes, &n, e))
+			return -1;
+		if (!n)
+			return 0;
+		if (n > r->most - done)
+			return refuse_tar(e);
+		str_add(r->text, bytes, n);
+		done += n;
+	}
+}
+
+int inside_read_file(int fd, size_t most, struct str *ret, struct err *e)
+{
+	static const struct unpack unasked;
+	struct reading r = {.x = {.u = &unasked}, .most = most, .text = ret};
+
+	return with_tar(fd, &r.x, read_first, e);
+}
