@@ -49,6 +49,8 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(CONTAINER_SHELL, "container.shell", GUARDED, OP_CHANGES, "open a shell in container")   \
 	X(TERMINAL_START, "terminal.start", GUARDED, OP_CHANGES, "start a terminal of")           \
 	X(TERMINAL_STOP, "terminal.stop", GUARDED, OP_CHANGES, "stop a terminal of")              \
+	X(CONTAINER_COPY_IN, "container.copy_in", GUARDED, OP_CHANGES, "copy into container")     \
+	X(CONTAINER_COPY_OUT, "container.copy_out", GROUPED, OP_READS, "copy out of container")   \
 	X(CONTAINER_INSPECT, "container.inspect", GROUPED, OP_READS, "inspect container")         \
 	X(CONTAINER_LOGS, "container.logs", GROUPED, OP_READS, "read the logs of container")      \
 	X(CONTAINER_MOUNT, "container.mount", GUARDED, OP_CHANGES, "mount into container")        \
