@@ -7,7 +7,7 @@
  *                      the command lives.  It is linked statically and starts in no time.
  *   berth-core         programs/berth_core.c: the console, ps, doctor, engine, config ...
  *   berth-files        programs/berth_files.c: files
- *   berth-image        programs/berth_image.c: image, and what of workspace knows archives
+ *   berth-image        programs/berth_image.c: image, cp, and what of workspace knows archives
  *   berth-mcp          programs/berth_mcp.c: mcp, the server that agents talk to
  *   berth-bench        bench/main.c: bench
  *   berth-terminal     backend/terminals: keeps the terminals of an agent

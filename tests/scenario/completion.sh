@@ -103,6 +103,10 @@ typed() { # WANTED LINE
 	return 1
 }
 check 'bash: an agent is no directory' typed "-H unix://$TMPDIR/e.sock stop alpha" "berth -H unix://$TMPDIR/e.sock stop alp"
+check 'bash: containers to copy from, each with its colon' offers bash 'web:' berth -H "unix://$TMPDIR/e.sock" cp we
+check 'bash: files to copy' offers bash deepfile berth -H "unix://$TMPDIR/e.sock" cp deepf
+check 'bash: no file of this machine for a path in a container' offers bash '' berth cp web : deepf
+check 'fish: containers to copy to' offers fish 'web:' berth -H "unix://$TMPDIR/e.sock" cp deepfile we
 check 'bash: a directory is one' typed 'files scan deep/' 'berth files scan dee'
 check 'bash: a value after =' offers bash failed berth audit list --outcome = fai
 check 'bash: and one with colons before' offers bash --json berth --team = team.yaml -H unix : ///x ps --js

@@ -63,6 +63,7 @@ TABLE = {
     "kill": (["kill", "-s", "TERM", "x"], 3, 4, (["kill", "nobody"], 1)),
     "rm": (["rm", "--yes", "x"], 3, 4, (["rm", "--yes", "nobody"], 1)),
     "limit": (["limit", "--pids", "9", "x"], 3, 4, (["limit", "--pids", "9", "nobody"], 1)),
+    "cp": (["cp", "root/file", "x:/file"], 3, 4, (["cp", "root/file", "nobody:/file"], 1)),
     "undo": (["undo"], 0, 0, (["undo", "nobody"], 1)),
     "doctor": (["doctor"], 1, None, None),
     "check": (["check"], 2, None, (["-c", "nowhere.yaml", "check"], 3)),  # codes of monitoring plug-ins

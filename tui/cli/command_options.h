@@ -101,6 +101,13 @@ static const struct cli_option limit_options[] = {
 	{0},
 };
 
+static const struct cli_option cp_options[] = {
+	{'a', "archive", NULL, "keep the owners, by number"},
+	{'L', "follow-link", NULL, "follow the source if it is a symbolic link"},
+	{'q', "quiet", NULL, "do not print what was copied"},
+	{0},
+};
+
 static const struct cli_option remove_options[] = {
 	{'f', "force", NULL, "kill it first if it is running"},
 	{'v', "volumes", NULL, "also remove its anonymous volumes"},

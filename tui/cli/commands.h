@@ -37,7 +37,7 @@ workspace_verb_fn cli_workspace_create, cli_workspace_list, cli_workspace_show, 
 	cli_workspace_keep;
 workspace_verb_fn cli_workspace_share, cli_workspace_shared;
 workspace_verb_fn cli_workspace_put_result, cli_workspace_results, cli_workspace_drop_result;
-cli_run_fn cli_limit, cli_undo;
+cli_run_fn cli_limit, cli_undo, cli_cp;
 cli_run_fn cli_history;
 cli_run_fn cli_mcp;
 cli_run_fn cli_custom;
@@ -460,7 +460,8 @@ static const struct cli_option mcp_options[] = {
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const char *const name_kinds[] = {"containers", "tools", "contexts", "themes", "suites",
-	"images", "workspaces", "tags", "volumes", "networks", "checkpoints", "filters", NULL};
+	"images", "workspaces", "tags", "volumes", "networks", "checkpoints", "filters", "sides",
+	NULL};
 
 static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
@@ -553,6 +554,22 @@ static const struct cli_command commands[] = {
 			"team file.  A memory limit below current use makes the kernel reclaim memory or "
 			"kill processes.  Exits with 1 if the kernel does not enforce the requested limit.",
 		.options = limit_options, .schema = "berth.limit/1"},
+	{"cp", "CONTAINER:PATH|PATH|- CONTAINER:PATH|PATH|-", 2, 2, "berth-image", IN_IMAGE(cli_cp),
+		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
+		.help = "copy files between a container and this machine",
+		.about =
+			"As `docker cp`: if the destination is a directory, the source is copied into it; "
+			"PATH/. is the content of PATH; - is a tar, from standard input or to standard output.  "
+			"A path with a colon in it is ./PATH.  Existing files are replaced, each in one step "
+			"on this machine.  Files copied out belong to you, files copied in to the container's "
+			"user; -a keeps the owners, for which copying out needs root.  Directories that exist "
+			"keep their owner and mode.  Symbolic links are copied as links; none from a container "
+			"is followed on this machine.  Pipes, sockets, devices, set-user-ID bits and extended "
+			"attributes are left out.  With --read-only, files are copied out to - only.  The "
+			"container need not run.  The engine sees no tmpfs and nothing in /dev, /proc and /sys "
+			"of a container: `berth exec` and tar do.  What is on its way is kept in $TMPDIR, or "
+			"/var/tmp.",
+		.options = cp_options},
 	{"rm", "CONTAINER...", 1, -1, ACT(ACT_REMOVE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",
 		.about =
@@ -714,11 +731,12 @@ static const struct cli_command commands[] = {
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
 		.help = "print completions of the last word, for shells"},
 	{"names",
-		"containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks|checkpoints|filters [OF]",
+		"containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks|checkpoints|filters|sides [OF]",
 		1, 2, CORE(cli_names), .needs = TAKES_TEAM | ANY_STATE,
 		.help = "print the names known on this machine",
 		.about =
-			"OF is the workspace of the checkpoints, or the command (ps, events) of the filters.",
+			"OF is the workspace of the checkpoints, or the command (ps, events) of the filters.  "
+			"Sides are containers as `berth cp` takes them, with a colon.",
 		.words = name_kinds},
 	{"help", "[COMMAND|PAGE]", 0, 2, BERTH(cli_help_for),
 		.help = "show help for a command, or a page of the manual"},

@@ -28,12 +28,13 @@ struct line {
 static const struct {
 	const char *word, *kind;
 	char path;
-} meanings[] = {{"CONTAINER", "containers", 0}, {"AGENT", "containers", 0}, {"TOOL", "tools", 0},
-	{"CONTEXT", "contexts", 0}, {"THEME", "themes", 0}, {"SUITE", "suites", 0},
-	{"SHIPPED", "images", 0}, {"IMAGE", "tags", 0}, {"VOLUME", "volumes", 0},
-	{"NETWORK", "networks", 0}, {"WORKSPACE", "workspaces", 0},
-	{"CHECKPOINT", "checkpoints", 0}, {"KEY=VALUE", "filters", 0}, {"FILE", NULL, 'f'},
-	{"PATH", NULL, 'f'}, {"FROM", NULL, 'f'}, {"DIR", NULL, 'd'}};
+} meanings[] = {{"CONTAINER:", "sides", 0}, {"CONTAINER", "containers", 0},
+	{"AGENT", "containers", 0}, {"TOOL", "tools", 0}, {"CONTEXT", "contexts", 0},
+	{"THEME", "themes", 0}, {"SUITE", "suites", 0}, {"SHIPPED", "images", 0},
+	{"IMAGE", "tags", 0}, {"VOLUME", "volumes", 0}, {"NETWORK", "networks", 0},
+	{"WORKSPACE", "workspaces", 0}, {"CHECKPOINT", "checkpoints", 0},
+	{"KEY=VALUE", "filters", 0}, {"FILE", NULL, 'f'}, {"PATH", NULL, 'f'}, {"FROM", NULL, 'f'},
+	{"DIR", NULL, 'd'}};
 
 static void keep_given(struct line *l, const struct cli_option *o, const char *value)
 {
@@ -126,13 +127,20 @@ static const char *offer_meaning(const char *text, size_t n, const char *prefix)
 	return kind;
 }
 
+/* What is in a container is not known here. */
+static bool is_in_container(const char *operands, const char *word)
+{
+	return strstr(operands, "CONTAINER:") && *word != '/' && *word != '.' && strchr(word, ':');
+}
+
 /* The n-th word of "FROM TO"; the last one again where there may be more. */
-static const char *offer_operand(const struct line *l)
+static const char *offer_operand(const struct line *l, const char *word)
 {
 	const struct cli_command *k = l->c.command;
 	const char *at = k->operands;
 
-	if (k->max_operands >= 0 && l->operands >= k->max_operands)
+	if ((k->max_operands >= 0 && l->operands >= k->max_operands) ||
+		is_in_container(k->operands, word))
 		return NULL;
 	if (!strcmp(k->name, "help"))
 		offer_commands(l->c.root->verbs);
@@ -170,7 +178,7 @@ static const char *offer_next(struct line *l, const char *word)
 		return NULL;
 	}
 	if (l->c.command)
-		return offer_operand(l);
+		return offer_operand(l, word);
 	offer_commands((l->c.group ? l->c.group : l->c.root)->verbs);
 	return NULL;
 }
@@ -224,7 +232,7 @@ static const char bash_script[] =
 	"\t\t:[fd]) compopt -o filenames 2>/dev/null\n"
 	"\t\t\tmapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen \"-${word#:}\" -- \"$typed\") ;;\n"
 	"\t\t\"$cur\"*) COMPREPLY+=(\"${word#\"$rest\"}\")\n"
-	"\t\t\t[[ $word != *= ]] || compopt -o nospace 2>/dev/null ;;\n"
+	"\t\t\t[[ $word != *[=:] ]] || compopt -o nospace 2>/dev/null ;;\n"
 	"\t\tesac\n"
 	"\tdone < <(\"${COMP_WORDS[0]}\" complete -- \"${words[@]}\" 2>/dev/null)\n"
 	"}\n"

@@ -29,15 +29,24 @@ static void put_name(const char *name)
 		puts(text_clean(shown, sizeof shown, name));
 }
 
+/* With a colon behind each: what `cp` takes before a path. */
+static void put_container(const char *name, bool side)
+{
+	AUTO_FREE char *with = side && *name ? xasprintf("%s:", name) : NULL;
+
+	put_name(with ? with : name);
+}
+
 static int name_containers(const struct cli *c, struct err *e)
 {
+	bool sides = !strcmp(c->argv[0], "sides");
 	struct backend *b = cli_backend(c, "names", NULL, true, e);
 	const struct snapshot *s = b ? cli_wait(b, false, e) : NULL;
 
 	for (size_t i = 0; s && i < s->ncontainers; i++) {
-		put_name(s->containers[i].name);
+		put_container(s->containers[i].name, sides);
 		if (strcmp(s->containers[i].role, "agent") == 0)
-			put_name(s->containers[i].agent);
+			put_container(s->containers[i].agent, sides);
 	}
 	snapshot_unref(s);
 	if (b)
@@ -271,10 +280,10 @@ int cli_names(const struct cli *c, const struct settings *s, struct err *e)
 	static const struct {
 		const char *kind;
 		int (*print)(const struct cli *c, struct err *e);
-	} kinds[] = {{"containers", name_containers}, {"tools", name_tools},
-		{"contexts", name_contexts}, {"themes", name_themes}, {"suites", name_suites},
-		{"images", name_shipped}, {"workspaces", name_workspaces}, {"tags", name_tags},
-		{"volumes", name_volumes}, {"networks", name_networks},
+	} kinds[] = {{"containers", name_containers}, {"sides", name_containers},
+		{"tools", name_tools}, {"contexts", name_contexts}, {"themes", name_themes},
+		{"suites", name_suites}, {"images", name_shipped}, {"workspaces", name_workspaces},
+		{"tags", name_tags}, {"volumes", name_volumes}, {"networks", name_networks},
 		{"checkpoints", name_checkpoints}, {"filters", name_filters}};
 	int rc = 0;
 

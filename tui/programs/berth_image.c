@@ -1,5 +1,5 @@
 /*
- * berth_image.c - berth-image: the program of `berth image ...`, and of `berth workspace archive` and related verbs.
+ * berth_image.c - berth-image: the program of `berth image ...`, `berth cp`, `berth workspace archive` and related verbs.
  *
  * A program of its own, because these alone need libarchive.
  */

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""cp.py - `berth cp` and an engine that lies: about what a path is, in the tar that it sends, about what it did."""
+import base64
+import io
+import json
+import os
+import tarfile
+import tempfile
+
+from scenario import HOSTILE, Fake, berth, case, main, neutral
+
+DIR, LINK, FILE = 1 << 31 | 0o755, 1 << 27 | 0o777, 0o644
+
+
+def raw(head, body=b""):
+    return f"HTTP/1.1 200 OK\r\n{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n" + body.decode("latin-1")
+
+
+def path_is(path, mode, target="", **more):
+    """What HEAD says of it."""
+    text = base64.b64encode(json.dumps({"name": "x", "size": 1, "mode": mode, "linkTarget": target, **more}).encode()).decode()
+    return {"match": f"^HEAD .*archive.path={path.replace('/', '%2F')}$", "do": "raw", "raw": raw(f"X-Docker-Container-Path-Stat: {text}\r\n")}
+
+
+def missing(path):
+    return {"match": f"^HEAD .*archive.path={path.replace('/', '%2F')}$", "do": "status", "status": 404}
+
+
+def sends(tar):
+    return {"match": "^GET .*archive", "do": "raw", "raw": raw("Content-Type: application/x-tar\r\n", tar)}
+
+
+def tar_of(*names, **more):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name in names:
+            one = tarfile.TarInfo(name)
+            one.type = more.get("type", tarfile.REGTYPE) if name != "d" else tarfile.DIRTYPE
+            one.linkname = more.get("target", "")
+            one.size = 4 if one.isreg() else 0
+            one.mode = 0o755
+            tar.addfile(one, io.BytesIO(b"text") if one.isreg() else None)
+    return out.getvalue()
+
+
+def copy(*faults, words=("x:/d",), into=None, options=(), writable=True, mounts=(), puts=None, state="running", **engine):
+    """Its result, and what is in the directory that it copied to."""
+    place = into or tempfile.mkdtemp(prefix="cp")
+    with Fake(containers=[{"name": "x", "state": state, "mounts": list(mounts), "inspect": [{"HostConfig": {"ReadonlyRootfs": not writable}}]}],
+              faults=list(faults), **engine) as fake:
+        result = berth(*options, "cp", *words, place, fake=fake)
+        if puts is not None:
+            puts += [r.rsplit("path=", 1)[1] for r in fake.requests() if r.startswith("PUT")]
+    neutral(result.err)
+    return result, sorted(os.listdir(place)) if not into else None
+
+
+@case
+def what_it_says_of_a_path():
+    for head in ("", "X-Docker-Container-Path-Stat: \r\n", "X-Docker-Container-Path-Stat: !!!!\r\n", "X-Docker-Container-Path-Stat: abcde\r\n",
+                 f"X-Docker-Container-Path-Stat: {base64.b64encode(b'[]').decode()}\r\n", f"X-Docker-Container-Path-Stat: {base64.b64encode(b'{').decode()}\r\n",
+                 f"X-Docker-Container-Path-Stat: {'A' * 30000}\r\n"):
+        result, there = copy({"match": "^HEAD .*archive", "do": "raw", "raw": raw(head)})
+        result.fails_with(1, "describe")
+        assert not there, there
+    # podman's alphabet
+    text = base64.urlsafe_b64encode(json.dumps({"name": "\u00ff>>>???~~~", "mode": FILE}, ensure_ascii=False).encode()).decode()
+    assert "-" in text or "_" in text, text
+    result, there = copy({"match": "^HEAD .*archive", "do": "raw", "raw": raw(f"X-Docker-Container-Path-Stat: {text}\r\n")}, sends(tar_of("file")), words=("x:/file",))
+    assert result.code == 0 and there == ["file"], (result.err, there)
+
+
+@case
+def links_without_end():
+    result, there = copy(path_is("/d", LINK, "/d"), words=("-L", "x:/d"))
+    result.fails_with(1, "leads nowhere")
+    result, there = copy(path_is("/d", LINK, "relative"), words=("x:/d/",))
+    result.fails_with(1, "leads nowhere")
+    result, there = copy(path_is("/a", LINK, "/dev/shm"), words=("x:/a/b",))
+    result.fails_with(2, "/dev/shm/b")
+    result, there = copy(path_is("/a", FILE), words=("x:/a/b",))
+    result.fails_with(2, "not a directory")
+    assert not there, there
+
+
+@case
+def names_that_lead_out():
+    for name in ("../evil", "d/../../evil", "/evil", "d/..", "other", "d/a/../../../evil", *HOSTILE):
+        result, there = copy(path_is("/d", DIR), sends(tar_of("d", name.replace("\0", ""))))
+        assert result.code == 1 and b"in the container's tar, which" in result.err and there in ([], ["d"]), (name, result.code, result.err, there)
+    for kind, target in ((tarfile.SYMTYPE, "/etc"), (tarfile.LNKTYPE, "/etc/passwd"), (tarfile.LNKTYPE, "../../etc/passwd")):
+        result, there = copy(path_is("/d", DIR), sends(tar_of("d", "d/l", "d/l/x", type=kind, target=target)))
+        assert result.code == 1 and there == ["d"], (kind, target, result.code, result.err, there)
+
+
+@case
+def a_tar_that_ends_early():
+    whole = tar_of("d", "d/a", "d/b")
+    for n in (0, 512, 1024, 1536, 2048, 2100, 3071):
+        result, there = copy(path_is("/d", DIR), sends(whole[:n]))
+        result.fails_with(1, "ends early")
+        assert not there, (n, there)
+    result, there = copy(path_is("/d", DIR), sends(whole[:2048]), words=("x:/d",), into="-")
+    assert result.code == 1 and b"ends early" in result.err, result.err
+    for more in (bytes(100), bytes(1023)):
+        result, there = copy(path_is("/d", DIR), sends(whole + more))
+        result.fails_with(1, "ends early")
+    result, there = copy(path_is("/d", DIR), sends(whole))
+    assert result.code == 0 and there == ["d"], result.err
+    result, there = copy(path_is("/d", DIR), sends(bytes(4096)))
+    assert result.code == 1 and not there, (result.err, there)
+
+
+@case
+def what_it_did():
+    here = tempfile.NamedTemporaryFile("w", suffix=".txt")
+    name = os.path.basename(here.name)
+    done = {"match": "^PUT .*archive", "do": "raw", "raw": raw("")}
+    result, _ = copy(path_is("/d", DIR), missing(f"/d/{name}"), done, words=(here.name,), into="x:/d")
+    result.fails_with(1, "reported success", f"/d/{name}")
+    result, _ = copy(path_is("/d", DIR), path_is(f"/d/{name}", FILE), done, words=(here.name,), into="x:/d")
+    assert result.code == 0 and result.out == f"copied 1 file (0B), 0 directories and 0 links to x:/d/{name}\n".encode(), result.out
+    result, _ = copy(path_is("/d", DIR), {"match": f"^HEAD .*{name}$", "do": "status", "status": 500}, done, words=(here.name,), into="x:/d")
+    assert result.code == 1 and b"part of it may be in x:/d" in result.err, result.err
+    for status, note in ((500, True), (404, True), (403, False)):
+        result, _ = copy(path_is("/d", DIR), {"match": "^PUT .*archive", "do": "status", "status": status, "message": "no \x1b[31mspace"}, words=(here.name,), into="x:/d")
+        assert result.code == 1 and not result.out and (b"part of it may be in x:/d" in result.err) == note, (status, result.err)
+
+
+@case
+def where_nothing_can_be_written():
+    here = tempfile.NamedTemporaryFile("w", suffix=".txt")
+    name = os.path.basename(here.name)
+    done = {"match": "^PUT .*archive", "do": "raw", "raw": raw("")}
+    known = [path_is("/d/in", DIR), path_is("/d", DIR), path_is(f"/d/in/{name}", FILE), done]
+    for more, words in (({"writable": False}, "/ in x is read-only"), ({"mounts": [{"Destination": "/d", "RW": False}]}, "/d in x is read-only"),
+                        ({"mounts": [{"Destination": "/d", "RW": True}, {"Destination": "/d/in", "RW": False}]}, "/d/in in x is read-only")):
+        for source in (here.name, "-"):
+            puts = []
+            result, _ = copy(*known, words=(source,), into="x:/d/in", puts=puts, **more)
+            result.fails_with(2, words, "berth exec")
+            assert not puts, puts
+    for more, place in (({}, "%2F"), ({"writable": False, "mounts": [{"Destination": "/d", "RW": True}]}, "%2Fd"),
+                        ({"writable": False, "mounts": [{"Destination": "/d", "RW": False}, {"Destination": "/d/in", "RW": True}]}, "%2Fd%2Fin")):
+        puts = []
+        result, _ = copy(*known, words=(here.name,), into="x:/d/in", puts=puts, **more)
+        assert result.code == 0 and puts == [place], (more, result.err, puts)
+
+
+@case
+def a_tmpfs_that_nobody_knows_about():
+    tmpfs = {"Type": "tmpfs", "Destination": "/a/mem"}
+    result, there = copy({"match": "^HEAD .*archive.path=%2Fa$", "do": "status", "status": 500}, path_is("/d", DIR), sends(tar_of("d")), mounts=[tmpfs])
+    assert result.code == 1 and not there, (result.err, there)
+    result, there = copy(path_is("/a", LINK, "/a"), path_is("/d", DIR), sends(tar_of("d")), mounts=[tmpfs])  # there is none
+    assert result.code == 0 and there == ["d"], (result.err, there)
+
+
+@case
+def what_podman_sees():
+    """Its copier joins a running container (libpod/container_copy_linux.go), from 3.1 on."""
+    tmpfs = {"Type": "tmpfs", "Destination": "/mem"}
+    for version, state, code in (("4.3.1", "running", 0), ("3.1.0", "running", 0), ("4.3.1", "exited", 2), ("3.0.1", "running", 2)):
+        for path in ("/mem/d", "/dev/shm/d"):
+            result, there = copy(path_is(path, DIR), sends(tar_of("d")), words=(f"x:{path}",), mounts=[tmpfs], state=state, product="podman", version=version)
+            assert result.code == code and there == ([] if code else ["d"]), (version, state, path, result.err, there)
+
+
+@case
+def in_read_only_mode():
+    known = [path_is("/d", DIR), sends(tar_of("d", "d/a"))]
+    result, there = copy(*known, options=("--read-only",))
+    result.fails_with(4, "read-only")
+    assert not there, there
+    result, _ = copy(*known, options=("--read-only",), into="-")
+    assert result.code == 0 and b"d/a" in result.out, result.err
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("hosts:\n  - {host: 'unix:///*', read_only: true}\n")
+        f.flush()
+        result, there = copy(*known, options=("--settings", f.name))
+        assert result.code == 0 and there == ["d"], (result.err, there)
+        result, _ = copy(*known, options=("--settings", f.name), words=(f.name,), into="x:/d")
+        result.fails_with(4, "read-only")
+
+
+main()
