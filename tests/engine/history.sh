@@ -21,8 +21,9 @@ asked() {
 	shift
 	"$BERTH" history "$agent" --json "$@" 2>/dev/null | python3 -c "import json, sys; d = json.load(sys.stdin); sys.exit(not ($what))"
 }
-# A console that sees that the history is kept: of all together by nobody but a console.
-printf 'size 100 30\nkey + + + + + + + +\nkey :\ntype history\nkey Enter\nwait highest second\n' >look
+# A console that sees that the history is kept: of all together, by nobody but a console.  In Agents it would be that of
+# the chosen one, if one is listed by then.
+printf 'size 100 30\nkey 8\nkey + + + + + + + +\nkey :\ntype history\nkey Enter\nwait highest second\n' >look
 { cat look; echo 'wait nothing that comes'; } >watch
 console() { "$BERTH" --script look; }
 throttled() { "$BERTH" ps --json | python3 -c "import json, sys; sys.exit(not any((c['throttled_percent'] or 0) > 10 for c in json.load(sys.stdin)['containers'] if c['name'] == 'berth-$agent'))"; }
