@@ -7,6 +7,7 @@
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

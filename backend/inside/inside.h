@@ -11,19 +11,10 @@
 #ifndef INSIDE_INSIDE_H
 #define INSIDE_INSIDE_H
 
-#include <string.h>
 #include <sys/types.h>
 
 #include <berth/inside.h>
 #include <berth/str.h>
-
-/* Is `path` the directory `dir`, or below it? */
-static inline bool inside_is_in(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return !strcmp(dir, "/") || (!strncmp(path, dir, n) && (!path[n] || path[n] == '/'));
-}
 
 #define INSIDE_SPOOL "$TMPDIR, or /var/tmp" /* where file_temporary() is */
 

@@ -1,8 +1,10 @@
 /* look_inside.c - what a path in a container is, links followed, and whether the engine sees what is there at all. */
 #include "inside/inside.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
+#include <berth/path.h>
 #include <berth/text.h>
 
 #include "inside/copying.h"
@@ -79,7 +81,7 @@ static const struct mount *find_mount(const struct copying *x, const char *path)
 	for (size_t i = 1; i < x->nmounts; i++) {
 		const struct mount *m = &x->mount[i];
 
-		if (inside_is_in(path, m->path) && strlen(m->path) > strlen(deepest->path))
+		if (path_is_in(path, m->path) && strlen(m->path) > strlen(deepest->path))
 			deepest = m;
 	}
 	return deepest;
@@ -124,7 +126,7 @@ void inside_note_unseen(struct copying *x, const char *path, const char *source)
 		const struct mount *m = &x->mount[i];
 		size_t n = strcmp(path, "/") ? strlen(path) : 0;
 
-		if (!m->unseen || !*m->unseen || !inside_is_in(m->path, path))
+		if (!m->unseen || !*m->unseen || !path_is_in(m->path, path))
 			continue;
 		if (source && lstat(arena_printf(&x->mem, "%s%s", source, m->path + n), &st))
 			continue;

@@ -2,6 +2,7 @@
 #include "inside/inside.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <berth/mem.h>
 #include <berth/text.h>

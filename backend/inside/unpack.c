@@ -9,6 +9,7 @@
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 #include <berth/check.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/text.h>
 
 enum { BLOCK = 256 << 10, TEMPORARY_MAX = 64 };
@@ -229,7 +231,7 @@ static int leave_dirs(struct unpacking *x, const char *path, struct err *e)
 {
 	int rc = 0;
 
-	while (!rc && x->nmade && !inside_is_in(path, x->made[x->nmade - 1].path))
+	while (!rc && x->nmade && !path_is_in(path, x->made[x->nmade - 1].path))
 		rc = finish_dir(x, e);
 	return rc;
 }

@@ -10,41 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <berth/arena.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/runtime.h>
 #include <berth/users.h>
 
-static bool at_or_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
-}
-
-/* Where a path really is; what is not there yet stands as written below what is. */
-static const char *resolve_existing(const char *path, char real[PATH_MAX])
-{
-	char head[PATH_MAX];
-	size_t n;
-
-	snprintf(head, sizeof head, "%s", path);
-	while (!realpath(head, real)) {
-		char *slash = strrchr(head, '/');
-
-		if (!slash || slash == head)
-			return path;
-		*slash = '\0';
-	}
-	n = strlen(real);
-	snprintf(real + n, PATH_MAX - n, "%s", path + strlen(head));
-	return real;
-}
-
 bool mounts_within(const char *real, const char *dir)
 {
-	char where[PATH_MAX];
+	AUTO_FREE char *where = path_place(dir, true);
 
-	return at_or_below(real, resolve_existing(dir, where));
+	return strcmp(where, "/") ? path_is_in(real, where) : !strcmp(real, where);
 }
 
 /* Never, nor anything below them. */
@@ -59,13 +35,13 @@ static const char *const credential_places[] = {".ssh", ".aws", ".gnupg", ".dock
 	".vault-token", ".password-store", ".local/share/keyrings", ".mozilla",
 	".config/google-chrome", ".config/chromium"};
 
-static int judge_home(enum mount_kind kind, const char *real, const char *home, struct err *e)
+static int judge_home(enum mount_kind kind, const char *real, const char *path, struct err *e)
 {
-	char place[PATH_MAX], where[PATH_MAX];
+	AUTO_FREE char *home = path_place(path, true);
+	char place[PATH_MAX];
 
-	if (home[0] != '/' || !home[1])
+	if (path[0] != '/' || !path[1])
 		return 0;
-	home = resolve_existing(home, where);
 	if (!strcmp(real, home))
 		return err_set(e, ERR_REFUSED,
 			"%s is a home directory and is not mounted as a whole; name the parts that the agent needs.",
@@ -101,25 +77,36 @@ static int judge_homes(enum mount_kind kind, const char *real, struct err *e)
 /* Workspaces are there to be mounted; stores of checkpoints, images of disks and notes beside them are not. */
 static bool is_own_data(const char *real)
 {
-	char own[PATH_MAX], where[PATH_MAX];
-	const char *dir;
+	AUTO_FREE char *dir = NULL;
+	char own[PATH_MAX];
 
 	if (data_dir_path(own, sizeof own, NULL))
 		return false;
-	dir = resolve_existing(own, where);
-	return at_or_below(real, dir) && !data_dir_shows(real + strlen(dir));
+	dir = path_place(own, true);
+	return path_is_in(real, dir) && !data_dir_shows(real + strlen(dir));
+}
+
+/* Is one of the links that `path` goes through in the directory `real`, or what it leads to? */
+static bool has_place_of(const char *real, const char *path)
+{
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
+	const char *place[PATH_PLACES];
+	bool has = false;
+
+	for (size_t n = path_places(&mem, path, place); n && !has;)
+		has = path_is_in(place[--n], real);
+	return has;
 }
 
 /* The other way round: a parent of what must not be seen must not be seen either. */
 static int judge_parents(const char *real, struct err *e)
 {
-	char own[PATH_MAX], where[PATH_MAX];
+	char own[PATH_MAX];
 	int (*const dirs[])(char *, size_t, struct err *) = {
 		state_dir, config_dir, runtime_dir, data_dir_path};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (!dirs[i](own, sizeof own, NULL) &&
-			at_or_below(resolve_existing(own, where), real))
+		if (!dirs[i](own, sizeof own, NULL) && has_place_of(real, own))
 			return err_set(e, ERR_REFUSED,
 				"%s contains %s, which belongs to berth itself and is never mounted.",
 				real, own);
@@ -128,14 +115,17 @@ static int judge_parents(const char *real, struct err *e)
 
 int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 {
-	char own[PATH_MAX], where[PATH_MAX];
+	char own[PATH_MAX];
 
 	if (kind == MOUNT_OURS)
 		return 0;
-	for (size_t i = 0; i < COUNT(never_itself); i++)
-		if (!strcmp(real, resolve_existing(never_itself[i], where)))
+	for (size_t i = 0; i < COUNT(never_itself); i++) {
+		AUTO_FREE char *where = path_place(never_itself[i], true);
+
+		if (!strcmp(real, where))
 			return err_set(e, ERR_REFUSED,
 				"%s is not mounted into a container as a whole.", real);
+	}
 	if ((!state_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
 		(!config_dir(own, sizeof own, NULL) && mounts_within(real, own)) ||
 		(!runtime_dir(own, sizeof own, NULL) && mounts_within(real, own)))
@@ -160,9 +150,9 @@ int mounts_judge(enum mount_kind kind, const char *real, struct err *e)
 
 int mounts_foresee(enum mount_kind kind, const char *path, struct err *e)
 {
-	char where[PATH_MAX];
+	AUTO_FREE char *where = path_place(path, true);
 
-	return mounts_judge(kind, resolve_existing(path, where), e);
+	return mounts_judge(kind, where, e);
 }
 
 int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, const char *target,
@@ -194,7 +184,7 @@ int mounts_add(struct mount_list *l, enum mount_kind kind, const char *source, c
 			"%s leads through a symbolic link to %s; use that path instead.", source,
 			real);
 	for (size_t i = 0; kind != MOUNT_OURS && i < nwritable; i++)
-		if (at_or_below(real, writable[i]) && strcmp(real, writable[i]))
+		if (path_is_in(real, writable[i]) && strcmp(real, writable[i]))
 			return err_set(e, ERR_REFUSED,
 				"%s lies below %s, which an agent can write; it could be swapped for "
 				"something else.",
@@ -226,7 +216,7 @@ int mounts_pin(struct mount_list *l, const char *grant, const char *path, struct
 {
 	size_t top = strlen(grant);
 
-	if (!at_or_below(path, grant) || !path[top])
+	if (!path_is_in(path, grant) || !path[top])
 		return 0;
 	for (const char *end = strchr(path + top + 1, '/'); end; end = strchr(end + 1, '/')) {
 		AUTO_FREE char *dir = xstrndup(path, (size_t)(end - path));

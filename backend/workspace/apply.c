@@ -11,6 +11,7 @@
 #include <berth/format.h>
 #include <berth/leak_blocks.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/str.h>
 #include <berth/sum.h>
 #include <berth/text.h>
@@ -51,11 +52,7 @@ static bool is_all(const char *path)
 
 static bool is_below_path(const char *path, const char *top)
 {
-	size_t n = strlen(top);
-
-	while (n > 1 && top[n - 1] == '/')
-		n--;
-	return is_all(top) || (!strncmp(path, top, n) && (path[n] == '/' || !path[n]));
+	return is_all(top) || path_is_in(path, top);
 }
 
 static bool is_asked_for(const struct plan *p, const char *path)

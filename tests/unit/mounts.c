@@ -107,6 +107,29 @@ static void test_mount_links(void **state)
 	}
 }
 
+/* Whoever can replace a link to a directory of ours chooses what is in that directory. */
+static void test_links_to_ours(void **state)
+{
+	static const char *const refused[] = {
+		"real/home/.config", "dot", "dot/berth", "dot/berth/x"};
+	AUTO_FREE char *home = xasprintf("%s/real/home", top),
+		       *good = xasprintf("%s/dot/other", top);
+	struct err e = ERR_INIT;
+
+	(void)state;
+	setenv("HOME", home, 1);
+	assert_int_equal(mkdir("dot", 0700) | mkdir("dot/berth", 0700), 0);
+	assert_int_equal(symlink("../../../dot/berth", "real/home/.config/berth"), 0);
+	for (size_t i = 0; i < COUNT(refused); i++) {
+		AUTO_FREE char *path = xasprintf("%s/%s", top, refused[i]);
+
+		assert_int_equal(mounts_judge(MOUNT_DECLARED, path, &e), -1);
+		assert_non_null(strstr(e.msg, "belongs to berth itself"));
+	}
+	assert_int_equal(mounts_judge(MOUNT_DECLARED, good, &e), 0);
+	assert_int_equal(unlink("real/home/.config/berth"), 0);
+}
+
 static void test_within(void **state)
 {
 	AUTO_FREE char *work = xasprintf("%s/real/home/work", top),
@@ -176,6 +199,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pins),
 		cmocka_unit_test(test_mount_links),
+		cmocka_unit_test(test_links_to_ours),
 		cmocka_unit_test(test_within),
 	};
 

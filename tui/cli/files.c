@@ -18,6 +18,7 @@
 #include <berth/beneath.h>
 #include <berth/format.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/record.h>
 #include <berth/settings.h>
 #include <berth/text.h>
@@ -96,35 +97,6 @@ int files_cli_promise(const struct cli *c, enum files_promise *ret, struct err *
 		}
 	}
 	return 0;
-}
-
-/* Where a path is: links above its last name followed, with `through` that one, too.  Of what is not there yet the
- * end stays as it is. */
-static char *place_of(const char *path, bool through)
-{
-	AUTO_FREE char *copy = xstrdup(path);
-	size_t cut = strlen(copy);
-
-	while (cut > 1 && copy[cut - 1] == '/')
-		copy[--cut] = '\0';
-	while (!through && cut && copy[cut - 1] != '/')
-		cut--;
-	for (;;) {
-		AUTO_FREE char *above = cut ? xstrndup(copy, cut) : xstrdup(".");
-		AUTO_FREE char *real = realpath(above, NULL);
-		const char *rest = copy + cut + strspn(copy + cut, "/");
-
-		if (real && !*rest)
-			return STEAL(real);
-		if (real)
-			return xasprintf("%s/%s", real[1] ? real : "", rest);
-		if (!cut)
-			return xstrdup(path);
-		while (cut && copy[cut - 1] == '/')
-			cut--;
-		while (cut && copy[cut - 1] != '/')
-			cut--;
-	}
 }
 
 /* What is left of `path` below `dir`; NULL: it is not below it. */
@@ -242,7 +214,7 @@ struct files_root *files_cli_near(struct files_cli *x, const char **path, size_t
 	inside = true;
 	place = arena_array(&x->mem, n, sizeof *place);
 	for (size_t i = 0; i < n; i++) {
-		AUTO_FREE char *at = place_of(path[i], through);
+		AUTO_FREE char *at = path_place(path[i], through);
 
 		place[i] = arena_strdup(&x->mem, at);
 		named = named && *path[i] && *at == '/';
