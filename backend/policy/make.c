@@ -2,6 +2,7 @@
 #include <limits.h>
 
 #include <berth/arena.h>
+#include <berth/mem.h>
 #include <berth/policy.h>
 #include <berth/settings.h>
 #include <berth/runtime.h>
@@ -62,7 +63,7 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 {
 	static int (*const dirs[])(char *buf, size_t cap, struct err *e) = {
 		state_dir, config_dir, runtime_dir};
-	const char **own = arena_array(mem, sizeof dirs / sizeof dirs[0], sizeof *own);
+	const char **own = arena_array(mem, COUNT(dirs), sizeof *own);
 	struct policy p = {.read_only = s->read_only,
 		.home_days = s->clean_home_days,
 		.unrecorded = s->audit_unavailable == AUDIT_WARN,
@@ -73,7 +74,7 @@ void policy_from_settings(struct policy *ret, const struct settings *s, struct a
 	p.nhosts = s->nhosts;
 	p.hosts = make_host_rules(s, mem);
 	policy_copy(ret, &p, mem);
-	for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+	for (size_t i = 0; i < COUNT(dirs); i++)
 		if (dirs[i](path, sizeof path, NULL) == 0)
 			own[ret->private_dirs.n++] = arena_strdup(mem, path);
 	ret->private_dirs.v = own;

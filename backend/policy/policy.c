@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include <berth/arena.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/runtime.h>
 #include <berth/text.h>
 
@@ -127,18 +129,6 @@ static int check_kept(
 	return 0;
 }
 
-/* Is `path` the same as `dir` or below it? */
-static bool is_path_below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	while (n > 1 && dir[n - 1] == '/')
-		n--;
-	if (n == 1 && dir[0] == '/')
-		return true;
-	return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
 /* "//", "." or ".." would let a path say the same thing in other words. */
 static bool plain_path(const char *path)
 {
@@ -154,18 +144,37 @@ static bool plain_path(const char *path)
 	return true;
 }
 
+/* Would who has `path` see more of the data directory than agents may? */
+static bool shows_own_data(const char *path, const char *dir)
+{
+	return path_is_in(dir, path) ||
+		(path_is_in(path, dir) && !data_dir_shows(path + strlen(dir)));
+}
+
+static bool meets_own_dir(const char *path, const char *dir)
+{
+	return path_is_in(path, dir) || path_is_in(dir, path);
+}
+
+/* Where `dir` really is, and by every link that leads there. */
+static bool fits_a_place(
+	const char *path, const char *dir, bool (*fits)(const char *path, const char *dir))
+{
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
+	const char *place[PATH_PLACES];
+	bool found = false;
+
+	for (size_t n = path_places(&mem, dir, place); n && !found;)
+		found = fits(path, place[--n]);
+	return found;
+}
+
 const char *policy_own_dir(const struct policy *p, const char *path)
 {
 	for (size_t i = 0; i < p->private_dirs.n; i++)
-		if (is_path_below(path, p->private_dirs.v[i]) ||
-			is_path_below(p->private_dirs.v[i], path))
+		if (fits_a_place(path, p->private_dirs.v[i], meets_own_dir))
 			return p->private_dirs.v[i];
-	if (p->data_dir &&
-		(is_path_below(p->data_dir, path) ||
-			(is_path_below(path, p->data_dir) &&
-				!data_dir_shows(path + strlen(p->data_dir)))))
-		return p->data_dir;
-	return NULL;
+	return p->data_dir && fits_a_place(path, p->data_dir, shows_own_data) ? p->data_dir : NULL;
 }
 
 static int check_path(const struct policy *p, const struct policy_act *act, struct err *e)

@@ -49,13 +49,13 @@ struct policy {
 	struct policy_protected keep;
 	size_t nhosts;
 	const struct policy_host *hosts;
-	/* Absolute, normalised directories of ours (state, configuration, runtime): nothing in
-	 * them, they themselves and nothing above them can be mounted into a container. */
+	/* Absolute, normalised directories of ours (state, configuration, runtime), as $HOME and $XDG_* say: nothing in them,
+	 * they themselves and nothing above them can be mounted into a container. */
 	struct policy_patterns private_dirs; /* plain paths, no patterns */
 	int64_t home_days; /* a home that was used since then is not marked for clean-up; 0: it is */
 	bool unrecorded;   /* what the log cannot take is done all the same, and counted */
-	/* Ours as well, absolute and normalised, or NULL: of it only workspaces, one by one, and what they share can be
-	 * mounted; not the stores of their checkpoints, nor all of them. */
+	/* Ours as well, or NULL: of it only workspaces, one by one, and what they share can be mounted; not the stores of their
+	 * checkpoints, nor all of them. */
 	const char *data_dir;
 };
 
@@ -71,10 +71,12 @@ struct policy_act {
 	bool guess;       /* for greying out: unknown passes */
 };
 
-/* Which directory of ours the absolute, normalised `path` is, is in, or has in it; NULL: none. */
+/* Which directory of ours the absolute, normalised `path` is, is in, or has in it; NULL: none.  Ours are known by where they
+ * are now and by every link that leads there, which is looked up on disk at each call.  `path` without links in it: one to
+ * such a directory may be made at any time. */
 const char *policy_own_dir(const struct policy *p, const char *path);
 
-/* 0, or -1 and ERR_REFUSED with the sentence why not.  Neither asks nor allocates. */
+/* 0, or -1 and ERR_REFUSED with the sentence why not.  Asks nothing, and looks at the disk for an act with a path only. */
 int policy_check(const struct policy *p, const struct policy_act *act, struct err *e);
 
 /* All of it, copied into mem. */

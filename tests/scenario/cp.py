@@ -43,12 +43,12 @@ def tar_of(*names, **more):
     return out.getvalue()
 
 
-def copy(*faults, words=("x:/d",), into=None, options=(), writable=True, mounts=(), puts=None, state="running", **engine):
+def copy(*faults, words=("x:/d",), into=None, options=(), writable=True, mounts=(), puts=None, state="running", env=None, **engine):
     """Its result, and what is in the directory that it copied to."""
     place = into or tempfile.mkdtemp(prefix="cp")
     with Fake(containers=[{"name": "x", "state": state, "mounts": list(mounts), "inspect": [{"HostConfig": {"ReadonlyRootfs": not writable}}]}],
               faults=list(faults), **engine) as fake:
-        result = berth(*options, "cp", *words, place, fake=fake)
+        result = berth(*options, "cp", *words, place, fake=fake, env=env)
         if puts is not None:
             puts += [r.rsplit("path=", 1)[1] for r in fake.requests() if r.startswith("PUT")]
     neutral(result.err)
@@ -181,6 +181,26 @@ def in_read_only_mode():
         assert result.code == 0 and there == ["d"], (result.err, there)
         result, _ = copy(*known, options=("--settings", f.name), words=(f.name,), into="x:/d")
         result.fails_with(4, "read-only")
+
+
+@case
+def directories_of_berth_behind_links():
+    """As where /home is a link, and where .config is kept elsewhere."""
+    with tempfile.TemporaryDirectory() as top:
+        real, known = os.path.join(top, "real"), [path_is("/d", DIR), sends(tar_of("d", "d/a"))]
+        for name in ("dot/berth", "dot/other", "work"):
+            os.makedirs(os.path.join(real, name))
+        os.symlink("real", os.path.join(top, "home"))
+        os.symlink("dot", os.path.join(real, ".config"))
+        env = {"HOME": os.path.join(top, "home"), "XDG_STATE_HOME": "", "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""}
+        for name in ("dot", "dot/berth", ".config/berth", ".local/state/berth/new", "."):
+            result, _ = copy(*known, words=("x:/d/.",), into=os.path.join(real, name), env=env)
+            result.fails_with(4, "a directory of berth itself")
+            result, _ = copy(*known, words=(os.path.join(real, name),), into="x:/d", env=env)
+            assert result.code == 4 or name.endswith("new"), (name, result.err)
+        for name in ("dot/other", "work"):
+            result, _ = copy(*known, words=("x:/d/.",), into=os.path.join(real, name), env=env)
+            assert result.code == 0 and os.listdir(os.path.join(real, name)) == ["a"], result.err
 
 
 main()

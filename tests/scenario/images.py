@@ -74,6 +74,18 @@ def image_build_by_name():
 
 
 @case
+def image_build_of_berths_own():
+    """A context that holds berth's configuration, also where a link leads there."""
+    with tempfile.TemporaryDirectory() as top, Fake(stream=STEPS) as fake:
+        where = os.path.join(top, "dot")
+        os.makedirs(os.path.join(where, "berth"))
+        with open(os.path.join(where, "Dockerfile"), "w", encoding="utf-8") as f:
+            f.write("FROM box:1\n")
+        os.symlink("dot", os.path.join(top, ".config"))
+        berth("image", "build", "-t", "y:1", where, fake=fake, env={"HOME": top, "XDG_CONFIG_HOME": ""}).fails_with(4, "cannot be a build context")
+
+
+@case
 def image_error_after_200():
     """HTTP 200 and then no: a failure, with what the engine said, whatever follows it."""
     for verb, args in (("pull", ["x"]), ("build", ["-t", "x", context()]), ("import", [__file__, "x"])):

@@ -5,10 +5,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
+#include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/policy.h>
+#include <berth/settings.h>
 #include <berth/text.h>
 
 #define LIST(...)                                                                  \
@@ -195,6 +199,50 @@ static void test_mounts(void **state)
 	}
 }
 
+/* As on systems where /home is a link, and of those who keep their configuration elsewhere. */
+static void test_dirs_behind_links(void **state)
+{
+	static const char *const dirs[] = {
+		"real", "real/me", "real/run", "real/dot", "real/dot/berth", "real/store"};
+	/* ".." is the directory of all. */
+	static const char *const bad[] = {"..", "real", "real/me", "real/me/.config",
+		"real/me/.local", "real/me/.local/state/berth/audit", "real/dot", "real/dot/berth",
+		"real/dot/berth/berth.yaml", "real/run/berth", "real/store", "real/store/berth",
+		"real/store/berth/checkpoints", "me/.config/berth"};
+	static const char *const good[] = {"real/me/work", "real/me/.config/other",
+		"real/dot/other", "real/store/other", "real/store/berth/workspaces/tasks/a"};
+	char made[] = "/tmp/berth-XXXXXX";
+	AUTO_FREE char *top = realpath(mkdtemp(made), NULL),
+		       *rm = xasprintf("cd / && rm -rf %s", made);
+	AUTO_ARENA struct arena mem = ARENA_INIT(0);
+	const struct settings none = {0};
+	struct policy p, copy;
+
+	(void)state;
+	assert_int_equal(chdir(top), 0);
+	for (size_t i = 0; i < COUNT(dirs); i++)
+		assert_int_equal(mkdir(dirs[i], 0700), 0);
+	assert_int_equal(symlink("real/me", "me") | symlink("../dot", "real/me/.config") |
+			symlink("real/store", "data"),
+		0);
+	setenv("HOME", arena_printf(&mem, "%s/me", top), 1);
+	setenv("XDG_DATA_HOME", arena_printf(&mem, "%s/data", top), 1);
+	setenv("XDG_RUNTIME_DIR", arena_printf(&mem, "%s/real/run", top), 1);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("XDG_CONFIG_HOME");
+	policy_from_settings(&p, &none, &mem);
+	policy_copy(&copy, &p, &mem);
+	for (size_t i = 0; i < COUNT(bad); i++)
+		if (!policy_own_dir(&copy,
+			    strcmp(bad[i], "..") ? arena_printf(&mem, "%s/%s", top, bad[i]) : top))
+			fail_msg("%s", bad[i]);
+	for (size_t i = 0; i < COUNT(good); i++)
+		if (policy_own_dir(&copy, arena_printf(&mem, "%s/%s", top, good[i])))
+			fail_msg("%s", good[i]);
+	assert_int_equal(system(rm), 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
 static void test_operations(void **state)
 {
 	(void)state;
@@ -222,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_policy_protected),
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_dirs_behind_links),
 		cmocka_unit_test(test_operations),
 	};
 
