@@ -140,34 +140,48 @@ static int fail_here(const char *doing, const char *path, struct err *e)
 
 /* --- out of a container --- */
 
-/* Where it goes: u->dir, u->shown and u->name.  `dir`: it is one. */
+/* What is there: without a type it is nothing, or a link that leads nowhere. */
+static int look_at_dest(const char *path, struct stat *st, bool *link, struct err *e)
+{
+	*link = false;
+	if (!lstat(path, st)) {
+		*link = S_ISLNK(st->st_mode);
+		if (!*link || !stat(path, st))
+			return 0;
+	}
+	*st = (struct stat){0};
+	return errno == ENOENT || (*link && (errno == ELOOP || errno == ENOTDIR))
+		? 0
+		: fail_here("write to", path, e);
+}
+
+/* Where it goes: u->dir, u->shown and u->name.  `dir`: it is one.  A link there may be one that an earlier copy brought:
+ * unless it leads to a directory, it is replaced, not what it leads to. */
 static int place_outside(struct copying *x, const struct given *src, bool dir,
 	const struct given *dest, struct unpack *u, struct err *e)
 {
-	AUTO_FREE char *real = realpath(dest->path, NULL), *folder = NULL;
-	const char *path = real ? real : dest->path;
-	struct stat st = {0};
-	char clean[INSIDE_NAME_MAX];
+	AUTO_FREE char *real = NULL;
+	const char *path = dest->path;
+	struct stat st;
+	bool link;
 
-	if (real ? stat(real, &st) : errno != ENOENT)
-		return fail_here("write to", dest->path, e);
+	if (look_at_dest(path, &st, &link, e))
+		return -1;
 	if (S_ISDIR(st.st_mode)) {
 		u->name = src->content || !*last_part(src->path) ? NULL : last_part(src->path);
-		u->shown = arena_strdup(&x->mem, path);
+		real = realpath(path, NULL);
 	} else {
-		if (!real && !lstat(path, &st))
-			return err_set(e, ERR_USAGE, "%s is a link that leads nowhere.",
-				text_clean(clean, sizeof clean, path));
-		if (real ? dir || dest->slash : dest->slash && !dir)
+		if ((link || st.st_mode) ? dir || dest->slash : dest->slash && !dir)
 			return refuse_not_dir(path, "", e);
-		if (real && !S_ISREG(st.st_mode))
+		u->name = last_part(path);
+		real = realpath(parent_of(x, path), NULL);
+		/* /dev/stdout is a link, and may lead to a file. */
+		if ((st.st_mode && !S_ISREG(st.st_mode)) || (link && real && !strcmp(real, "/dev")))
 			return refuse_special(path, "", e);
-		u->name = arena_strdup(&x->mem, last_part(path));
-		folder = realpath(parent_of(x, path), NULL);
-		if (!folder)
-			return fail_here("write to", path, e);
-		u->shown = arena_strdup(&x->mem, folder);
 	}
+	if (!real)
+		return fail_here("write to", path, e);
+	u->shown = arena_strdup(&x->mem, real);
 	path = join(x, u->shown, u->name);
 	if (refuse_own(x, path, e))
 		return -1;

@@ -363,6 +363,38 @@ static int give_link_owner(const struct unpacking *x, int parent, const char *ma
 		: 0;
 }
 
+/* By its text alone, where what is unsure counts: the name before a ".." decides where that leads.  So if none is said to
+ * lead out, none does. */
+static bool leads_out(const struct unpacking *x, const char *path, const char *target)
+{
+	int depth = x->u->name ? -1 : 0; /* of its directory, below the destination */
+	bool named = false;
+
+	for (; *path; path++)
+		depth += *path == '/';
+	if (*target == '/' || depth < 0)
+		return true;
+	for (const char *at = target; *at; at += strspn(at, "/")) {
+		size_t n = strcspn(at, "/");
+
+		if (n == 2 && !memcmp(at, "..", 2)) {
+			if (named || !depth--)
+				return true;
+		} else if (n != 1 || *at != '.') {
+			named = true;
+		}
+		at += n;
+	}
+	return false;
+}
+
+static void count_link(struct unpacking *x, const char *path, const char *target)
+{
+	x->ret->links++;
+	if (leads_out(x, path, target) && !x->ret->outward++)
+		text_clean(x->ret->first_outward, sizeof x->ret->first_outward, path);
+}
+
 static int unpack_link(
 	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
 {
@@ -380,7 +412,7 @@ static int unpack_link(
 	}
 	if (put_in_place(x, parent, made, name, path, e))
 		return -1;
-	x->ret->links++;
+	count_link(x, path, target);
 	return 0;
 }
 

@@ -327,7 +327,7 @@ def what_is_no_file_here():
     pipe, link = os.path.join(there, "pipe"), os.path.join(there, "link")
     os.mkfifo(pipe)
     os.symlink("nowhere", link)
-    for words in ((f"{BOX}:/src/f", pipe), (f"{BOX}:/src/f", link), (pipe, f"{BOX}:/x"), ("-L", link, f"{BOX}:/x"), (f"{BOX}:/special/pipe", there), (there + "/link/", f"{BOX}:/x")):
+    for words in ((f"{BOX}:/src/f", pipe), (f"{BOX}:/src/d", link), (pipe, f"{BOX}:/x"), ("-L", link, f"{BOX}:/x"), (f"{BOX}:/special/pipe", there), (there + "/link/", f"{BOX}:/x")):
         done = run(BERTH, "-H", ENGINE, "cp", *words)
         assert done.returncode in (1, 2) and done.stderr.count(b"\n") == 1, (words, done.returncode, done.stderr)
     assert stat.S_ISFIFO(os.lstat(pipe).st_mode) and os.readlink(link) == "nowhere" and len(os.listdir(there)) == 2, os.listdir(there)

@@ -94,6 +94,37 @@ def names_that_lead_out():
 
 
 @case
+def a_link_that_was_copied_is_replaced():
+    """As by a rename.  Followed, the next copy to that name would be one to wherever the container chose."""
+    def link(target):
+        return path_is("/f", LINK, "/x"), sends(tar_of("f", type=tarfile.SYMTYPE, target=target))
+    with tempfile.TemporaryDirectory() as top:
+        victim, place, text = os.path.join(top, "victim"), os.path.join(top, "copied"), [path_is("/f", FILE), sends(tar_of("f"))]
+        with open(victim, "w", encoding="utf-8") as f:
+            f.write("mine")
+        for target in (victim, "nowhere", "copied"):
+            result, _ = copy(*link(target), words=("x:/f",), into=place)
+            assert result.code == 0 and os.readlink(place) == target, (target, result.err)
+            assert b"1 symbolic link leads out of what was copied, the first: copied" in result.err, result.err
+            result, _ = copy(path_is("/d", DIR), sends(tar_of("d")), into=place)
+            result.fails_with(2, "is not a directory")
+            result, _ = copy(*text, words=("x:/f",), into=place)
+            assert result.code == 0 and not os.path.islink(place) and open(place, "rb").read() == b"text" and not result.err, (target, result.err)
+        assert open(victim, "rb").read() == b"mine"
+        os.unlink(place)
+        os.mkdir(os.path.join(top, "dir"))
+        os.symlink("dir", place)  # a person's own is followed
+        result, _ = copy(*text, words=("x:/f",), into=place)
+        assert result.code == 0 and os.path.islink(place) and os.listdir(place) == ["f"], result.err
+        os.unlink(place)
+        os.mkfifo(os.path.join(top, "pipe"))
+        os.symlink("pipe", place)  # as /dev/stdout is one
+        result, _ = copy(*text, words=("x:/f",), into=place)
+        result.fails_with(2, "is a pipe, socket or device")
+        assert os.path.islink(place)
+
+
+@case
 def a_tar_that_ends_early():
     whole = tar_of("d", "d/a", "d/b")
     for n in (0, 512, 1024, 1536, 2048, 2100, 3071):

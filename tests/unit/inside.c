@@ -187,6 +187,35 @@ static void no_link_leads_out(void **state)
 	assert_int_equal(e.sys, ENOTDIR);
 }
 
+#define LINK(path_, target)                            \
+	{                                              \
+		path_, .link = target, .type = S_IFLNK \
+	}
+
+static void links_that_lead_out_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		UNPACK("new", {"d", .type = S_IFDIR}, LINK("d/in", "f"), LINK("d/dot", "./s//f"),
+			{"d/s", .type = S_IFDIR}, LINK("d/s/in", "../f"), LINK("d/s/top", "..")),
+		0);
+	assert_int_equal(got.links, 4);
+	assert_int_equal(got.outward, 0);
+	assert_int_equal(UNPACK("new", {"d", .type = S_IFDIR}, {"d/s", .type = S_IFDIR},
+				 LINK("d/s/in", "../f"), LINK("d/s/out", "../../f"),
+				 LINK("d/all", "/etc"), LINK("d/odd", "s/../f")),
+		0);
+	assert_int_equal(got.links, 4);
+	assert_int_equal(got.outward, 3);
+	assert_string_equal(got.first_outward, "new/s/out");
+	assert_int_equal(
+		UNPACK(NULL, {"d", .type = S_IFDIR}, LINK("d/in", "f"), LINK("d/out", "../f")), 0);
+	assert_int_equal(got.outward, 1);
+	/* All but the link itself is out of it. */
+	assert_int_equal(UNPACK("alone", LINK("d", "f")), 0);
+	assert_int_equal(got.outward, 1);
+}
+
 static void no_further_name_of_a_file_outside(void **state)
 {
 	(void)state;
@@ -574,6 +603,7 @@ int main(void)
 		TEST(what_is_there_is_replaced_whole),
 		TEST(no_path_leads_out),
 		TEST(no_link_leads_out),
+		TEST(links_that_lead_out_are_counted),
 		TEST(no_further_name_of_a_file_outside),
 		TEST(no_further_name_of_a_file_that_was_here),
 		TEST(no_depth_without_end),

@@ -563,12 +563,13 @@ static const struct cli_command commands[] = {
 			"A path with a colon in it is ./PATH.  Existing files are replaced, each in one step "
 			"on this machine.  Files copied out belong to you, files copied in to the container's "
 			"user; -a keeps the owners, for which copying out needs root.  Directories that exist "
-			"keep their owner and mode.  Symbolic links are copied as links; none from a container "
-			"is followed on this machine.  Pipes, sockets, devices, set-user-ID bits and extended "
-			"attributes are left out.  With --read-only, files are copied out to - only.  The "
-			"container need not run.  The engine sees no tmpfs and nothing in /dev, /proc and /sys "
-			"of a container: `berth exec` and tar do.  What is on its way is kept in $TMPDIR, or "
-			"/var/tmp.",
+			"keep their owner and mode.  Symbolic links are copied as links.  On this machine none is "
+			"followed in what is copied, and those from a container that lead out of it are counted; "
+			"a destination that is a link to a directory is followed, any other link is replaced.  "
+			"Pipes, sockets, devices, set-user-ID bits and extended attributes are left out.  With "
+			"--read-only, files are copied out to - only.  The container need not run.  The engine "
+			"sees no tmpfs and nothing in /dev, /proc and /sys of a container: `berth exec` and tar "
+			"do.  What is on its way is kept in $TMPDIR, or /var/tmp.",
 		.options = cp_options},
 	{"rm", "CONTAINER...", 1, -1, ACT(ACT_REMOVE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",

@@ -102,6 +102,11 @@ static void print_notes(const struct cp *x, const struct inside_copied *r)
 	if (r->cleared)
 		fprintf(stderr, "berth: %llu file%s lost a set-user-ID or set-group-ID bit\n",
 			(unsigned long long)r->cleared, ending(r->cleared, "", "s"));
+	if (r->outward)
+		fprintf(stderr,
+			"berth: %llu symbolic link%s out of what was copied, the first: %s\n",
+			(unsigned long long)r->outward, ending(r->outward, " leads", "s lead"),
+			r->first_outward);
 	if (r->unseen)
 		fprintf(stderr,
 			"berth: %s: what is in %llu tmpfs of the container, the first: %s\n",
