@@ -206,8 +206,8 @@ static int pass_on(struct receiving *r, const char *bytes, size_t n, struct err 
 	while (n) {
 		ssize_t done;
 
-		if (inside_is_stopped(r->x))
-			return err_set(e, ERR_CANCELLED, "cancelled");
+		if (inside_check_stop(inside_is_stopped, r->x, e))
+			return -1;
 		if (poll(&ready, 1, WAIT_MS) <= 0)
 			continue;
 		done = write(r->fd, bytes, n < PIPE_BUF ? n : PIPE_BUF);
@@ -224,8 +224,8 @@ static int pass_on(struct receiving *r, const char *bytes, size_t n, struct err 
 static int spool(
 	struct copying *x, int fd, uint64_t *unchecked, const char *bytes, size_t n, struct err *e)
 {
-	if (inside_is_stopped(x))
-		return err_set(e, ERR_CANCELLED, "cancelled");
+	if (inside_check_stop(inside_is_stopped, x, e))
+		return -1;
 	if (inside_check_space(fd, unchecked, n, INSIDE_SPOOL, e))
 		return -1;
 	return file_write(fd, bytes, n)
@@ -390,8 +390,8 @@ static int spool_stdin(struct copying *x, int fd, struct err *e)
 	for (;;) {
 		ssize_t n;
 
-		if (inside_is_stopped(x))
-			return err_set(e, ERR_CANCELLED, "cancelled");
+		if (inside_check_stop(inside_is_stopped, x, e))
+			return -1;
 		if (poll(&ready, 1, WAIT_MS) <= 0)
 			continue;
 		n = read(STDIN_FILENO, block, sizeof block);

@@ -16,6 +16,12 @@
 #include <berth/inside.h>
 #include <berth/str.h>
 
+/* ERR_CANCELLED: `stop` says so; it may be NULL. */
+static inline int inside_check_stop(bool (*stop)(void *ctx), void *ctx, struct err *e)
+{
+	return stop && stop(ctx) ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
+}
+
 #define INSIDE_SPOOL "$TMPDIR, or /var/tmp" /* where file_temporary() is */
 
 /* Before n more bytes go to fd; *unchecked begins as 0.  ERR_FAILED: little space would be left in `where`. */

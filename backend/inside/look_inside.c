@@ -229,9 +229,8 @@ int inside_mounts(struct copying *x, struct err *e)
 
 		if (!x->mount[i].unseen || !*x->mount[i].unseen)
 			continue;
-		if (inside_is_stopped(x))
-			rc = err_set(e, ERR_CANCELLED, "cancelled");
-		else if (inside_look(x, &x->mount[i].path, true, &is, &why) &&
+		rc = inside_check_stop(inside_is_stopped, x, e);
+		if (!rc && inside_look(x, &x->mount[i].path, true, &is, &why) &&
 			why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE)
 			rc = err_copy(e, &why);
 	}

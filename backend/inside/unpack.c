@@ -20,6 +20,7 @@
 #include <berth/beneath.h>
 #include <berth/check.h>
 #include <berth/file.h>
+#include <berth/hash.h>
 #include <berth/mem.h>
 #include <berth/path.h>
 #include <berth/text.h>
@@ -29,13 +30,15 @@ enum { BLOCK = 256 << 10, TEMPORARY_MAX = 64 };
 /* A directory that was made, while the entries in it come: it gets its owner, mode and time when all are there. */
 struct made_dir {
 	char *path; /* from the directory of the destination */
+	dev_t dev;
+	ino_t ino;
 	mode_t mode;
 	int64_t uid, gid;
 	struct timespec mtime;
 };
 
-/* A file that this run put in place. */
-struct placed {
+/* A file or link that this run put in place; dev 0: the hash of a name that was left out. */
+struct known {
 	dev_t dev;
 	ino_t ino;
 };
@@ -46,7 +49,7 @@ struct unpacking {
 	struct archive *in;
 	struct made_dir *made; /* each in the one before */
 	size_t nmade, made_cap;
-	void *placed; /* of tsearch(3) */
+	void *known; /* of tsearch(3) */
 	uint64_t entries, unchecked;
 	uint64_t run; /* with a number behind it: a name that no one else has */
 	unsigned serial;
@@ -65,17 +68,38 @@ static int refuse_tar(struct err *e)
 	return err_set(e, ERR_PROTOCOL, "the container's tar is damaged or ends early.");
 }
 
+static int fail_with(const struct unpacking *x, int failed, const char *path, struct err *e)
+{
+	char shown[128], dir[128];
+
+	return err_sys(e, failed, "cannot write %s in %s", text_clean(shown, sizeof shown, path),
+		text_clean(dir, sizeof dir, x->u->shown));
+}
+
 static int fail_at(const struct unpacking *x, const char *path, struct err *e)
+{
+	return fail_with(x, errno, path, e);
+}
+
+/* Where beneath_open() failed. */
+static int fail_on_way(const struct unpacking *x, const char *path, struct err *e)
 {
 	int failed = errno;
 	char shown[128], dir[128];
 
-	text_clean(shown, sizeof shown, path);
-	text_clean(dir, sizeof dir, x->u->shown);
-	if (failed == EXDEV || failed == ELOOP)
-		return err_set(e, ERR_CONFLICT,
-			"%s leads through a symbolic link in %s: it was not written.", shown, dir);
-	return err_sys(e, failed, "cannot write %s in %s", shown, dir);
+	if (failed != EXDEV && failed != ELOOP)
+		return fail_with(x, failed, path, e);
+	return err_set(e, ERR_CONFLICT,
+		"%s leads through a symbolic link in %s: it was not written.",
+		text_clean(shown, sizeof shown, path), text_clean(dir, sizeof dir, x->u->shown));
+}
+
+static int refuse_replaced(const struct unpacking *x, const char *path, struct err *e)
+{
+	char shown[128], dir[128];
+
+	return err_set(e, ERR_CONFLICT, "%s in %s was replaced while it was being copied.",
+		text_clean(shown, sizeof shown, path), text_clean(dir, sizeof dir, x->u->shown));
 }
 
 static bool is_good(int rc)
@@ -85,7 +109,7 @@ static bool is_good(int rc)
 
 static int check_stop(const struct unpacking *x, struct err *e)
 {
-	return x->u->stop && x->u->stop(x->u->ctx) ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
+	return inside_check_stop(x->u->stop, x->u->ctx, e);
 }
 
 /* --- where an entry goes --- */
@@ -155,7 +179,7 @@ static int open_parent(const struct unpacking *x, const char *path, const char *
 	return beneath_open(x->u->dir, parent, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
 }
 
-/* What is not complete has such a name, next to the one it will get. */
+/* What is not in place yet has such a name, next to the one it will get. */
 static char *temporary_name(struct unpacking *x, char buf[TEMPORARY_MAX])
 {
 	snprintf(buf, TEMPORARY_MAX, ".berth-cp-%016llx-%u", (unsigned long long)x->run,
@@ -188,24 +212,41 @@ static int give_owner(const struct unpacking *x, int fd, int64_t uid, int64_t gi
 	return fchownat(fd, "", (uid_t)uid, (gid_t)gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW);
 }
 
-static int order_placed(const void *a, const void *b)
+static int order_known(const void *a, const void *b)
 {
-	const struct placed *x = a, *y = b;
+	const struct known *x = a, *y = b;
 
 	if (x->dev != y->dev)
 		return x->dev < y->dev ? -1 : 1;
 	return x->ino < y->ino ? -1 : x->ino > y->ino;
 }
 
-static void note_placed(struct unpacking *x, const struct stat *st)
+static void note_known(struct unpacking *x, dev_t dev, ino_t ino)
 {
-	struct placed *p = xcalloc(1, sizeof *p), **found;
+	struct known *k = xcalloc(1, sizeof *k), **found;
 
-	*p = (struct placed){st->st_dev, st->st_ino};
-	found = tsearch(p, &x->placed, order_placed);
+	*k = (struct known){dev, ino};
+	found = tsearch(k, &x->known, order_known);
 	CHECK(found);
-	if (*found != p)
-		free(p);
+	if (*found != k)
+		free(k);
+}
+
+static bool is_known(struct unpacking *x, dev_t dev, ino_t ino)
+{
+	return tfind(&(struct known){dev, ino}, &x->known, order_known);
+}
+
+static ino_t name_hash(const char *path)
+{
+	return hash_string(HASH_START, path);
+}
+
+static void leave_out(struct unpacking *x, const char *path)
+{
+	note_known(x, 0, name_hash(path));
+	if (!x->ret->left_out++)
+		text_clean(x->ret->first_left_out, sizeof x->ret->first_left_out, path);
 }
 
 static struct timespec entry_mtime(struct archive_entry *entry)
@@ -220,8 +261,13 @@ static int finish_dir(struct unpacking *x, struct err *e)
 	const struct timespec times[2] = {d.mtime, d.mtime};
 	AUTO_CLOSE int fd =
 		beneath_open(x->u->dir, path, O_RDONLY | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+	struct stat st;
 
-	if (fd < 0 || give_owner(x, fd, d.uid, d.gid) || futimens(fd, times) || fchmod(fd, d.mode))
+	if (fd < 0)
+		return fail_on_way(x, path, e);
+	if (!fstat(fd, &st) && (st.st_dev != d.dev || st.st_ino != d.ino))
+		return refuse_replaced(x, path, e);
+	if (give_owner(x, fd, d.uid, d.gid) || futimens(fd, times) || fchmod(fd, d.mode))
 		return fail_at(x, path, e);
 	return 0;
 }
@@ -238,28 +284,40 @@ static int leave_dirs(struct unpacking *x, const char *path, struct err *e)
 
 /* --- one entry --- */
 
+static void note_made(
+	struct unpacking *x, const char *path, struct archive_entry *entry, const struct stat *st)
+{
+	x->made = mem_grow(x->made, &x->made_cap, x->nmade + 1, sizeof *x->made);
+	x->made[x->nmade++] = (struct made_dir){.path = xstrdup(path),
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.mode = archive_entry_perm(entry) & 01777,
+		.uid = archive_entry_uid(entry),
+		.gid = archive_entry_gid(entry),
+		.mtime = entry_mtime(entry)};
+	if (archive_entry_perm(entry) & 06000)
+		x->ret->cleared++;
+}
+
 static int unpack_dir(
 	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
 {
 	const char *name;
 	AUTO_CLOSE int parent = open_parent(x, path, &name);
 	struct stat st;
+	bool made;
 
 	if (parent < 0)
+		return fail_on_way(x, path, e);
+	made = !mkdirat(parent, name, 0700);
+	if ((!made && errno != EEXIST) || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW))
 		return fail_at(x, path, e);
-	if (!mkdirat(parent, name, 0700)) {
-		x->made = mem_grow(x->made, &x->made_cap, x->nmade + 1, sizeof *x->made);
-		x->made[x->nmade++] = (struct made_dir){.path = xstrdup(path),
-			.mode = archive_entry_perm(entry) & 01777,
-			.uid = archive_entry_uid(entry),
-			.gid = archive_entry_gid(entry),
-			.mtime = entry_mtime(entry)};
-	} else if (errno != EEXIST || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW)) {
-		return fail_at(x, path, e);
-	} else if (!S_ISDIR(st.st_mode)) { /* a directory that was there keeps its mode */
+	if (!S_ISDIR(st.st_mode)) {
 		errno = ENOTDIR;
 		return fail_at(x, path, e);
 	}
+	if (made) /* one that was there keeps its mode */
+		note_made(x, path, entry, &st);
 	x->ret->dirs++;
 	return 0;
 }
@@ -296,7 +354,6 @@ static int write_content(
 		if (file_write(fd, bytes, n))
 			return fail_at(x, path, e);
 		done += n;
-		x->ret->bytes += n;
 	}
 	return 0;
 }
@@ -317,6 +374,43 @@ static int fill_file(
 	return 0;
 }
 
+/* Without a name until it is complete, where the file system can do that: nothing stays of it then, even if berth is
+ * killed.  *made: else its name until then. */
+static int open_new(struct unpacking *x, int parent, char made[TEMPORARY_MAX])
+{
+	int fd = openat(parent, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+
+	*made = '\0';
+	return fd >= 0 ? fd
+		       : openat(parent, temporary_name(x, made),
+				 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Some file systems report a full disk only when a descriptor is closed. */
+static int check_stored(int fd)
+{
+	int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return other < 0 ? -1 : close(other);
+}
+
+/* Puts it in place; -1 with errno. */
+static int give_name(
+	struct unpacking *x, int fd, int parent, char made[TEMPORARY_MAX], const char *name)
+{
+	char self[64];
+
+	snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+	if (!*made && !linkat(AT_FDCWD, self, parent, name, AT_SYMLINK_FOLLOW))
+		return 0;
+	/* A link replaces nothing. */
+	if (!*made &&
+		(errno != EEXIST ||
+			linkat(AT_FDCWD, self, parent, temporary_name(x, made), AT_SYMLINK_FOLLOW)))
+		return -1;
+	return renameat(parent, made, parent, name);
+}
+
 static int unpack_file(
 	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
 {
@@ -328,39 +422,22 @@ static int unpack_file(
 	int rc;
 
 	if (parent < 0)
-		return fail_at(x, path, e);
-	fd = openat(parent, temporary_name(x, made),
-		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		return fail_on_way(x, path, e);
+	fd = open_new(x, parent, made);
 	if (fd < 0)
 		return fail_at(x, path, e);
 	rc = fill_file(x, fd, path, entry, e);
-	if (!rc && (fstat(fd, &st) || close(steal_fd(&fd)))) /* some report a full disk then */
+	if (!rc && (fstat(fd, &st) || check_stored(fd) || give_name(x, fd, parent, made, name)))
 		rc = fail_at(x, path, e);
 	if (rc) {
-		unlinkat(parent, made, 0);
+		if (*made)
+			unlinkat(parent, made, 0);
 		return -1;
 	}
-	if (put_in_place(x, parent, made, name, path, e))
-		return -1;
-	note_placed(x, &st);
+	note_known(x, st.st_dev, st.st_ino);
 	x->ret->files++;
+	x->ret->bytes += (uint64_t)st.st_size;
 	return 0;
-}
-
-/* Of a link at `made`, which may be something else by now. */
-static int give_link_owner(const struct unpacking *x, int parent, const char *made,
-	const char *path, struct archive_entry *entry, struct err *e)
-{
-	AUTO_CLOSE int fd = openat(parent, made, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		return fail_at(x, path, e);
-	if (!S_ISLNK(st.st_mode))
-		return refuse_entry(path, "was replaced here while it was written", e);
-	return give_owner(x, fd, archive_entry_uid(entry), archive_entry_gid(entry))
-		? fail_at(x, path, e)
-		: 0;
 }
 
 /* By its text alone, where what is unsure counts: the name before a ".." decides where that leads.  So if none is said to
@@ -395,57 +472,100 @@ static void count_link(struct unpacking *x, const char *path, const char *target
 		text_clean(x->ret->first_outward, sizeof x->ret->first_outward, path);
 }
 
+/* The link at `made`, which may be something else by now. */
+static int settle_link(const struct unpacking *x, int parent, const char *made, const char *path,
+	struct archive_entry *entry, struct stat *st, struct err *e)
+{
+	AUTO_CLOSE int fd = openat(parent, made, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, st))
+		return fail_at(x, path, e);
+	if (!S_ISLNK(st->st_mode))
+		return refuse_replaced(x, path, e);
+	return give_owner(x, fd, archive_entry_uid(entry), archive_entry_gid(entry))
+		? fail_at(x, path, e)
+		: 0;
+}
+
 static int unpack_link(
 	struct unpacking *x, const char *path, struct archive_entry *entry, struct err *e)
 {
 	const char *name, *target = archive_entry_symlink(entry);
 	AUTO_CLOSE int parent = open_parent(x, path, &name);
 	char made[TEMPORARY_MAX];
+	struct stat st;
 
 	if (!target || !*target)
 		return refuse_entry(path, "is a link without a target", e);
-	if (parent < 0 || symlinkat(target, parent, temporary_name(x, made)))
+	if (parent < 0)
+		return fail_on_way(x, path, e);
+	if (symlinkat(target, parent, temporary_name(x, made)))
 		return fail_at(x, path, e);
-	if (x->u->keep_owner && give_link_owner(x, parent, made, path, entry, e)) {
+	if (settle_link(x, parent, made, path, entry, &st, e)) {
 		unlinkat(parent, made, 0);
 		return -1;
 	}
 	if (put_in_place(x, parent, made, name, path, e))
 		return -1;
+	note_known(x, st.st_dev, st.st_ino);
 	count_link(x, path, target);
 	return 0;
 }
 
-/* Another name of a file that came before; not of one that was here, where a change of either would be one of both. */
+/* `first` in `from` and, from now on, `name` in `parent`. */
+static int link_name(struct unpacking *x, int from, const char *first, int parent, const char *name,
+	const char *path, struct err *e)
+{
+	char made[TEMPORARY_MAX], target[PATH_MAX];
+	ssize_t n;
+
+	if (linkat(from, first, parent, temporary_name(x, made), 0))
+		return fail_at(x, path, e);
+	n = readlinkat(parent, made, target, sizeof target - 1);
+	if (put_in_place(x, parent, made, name, path, e))
+		return -1;
+	unlinkat(parent, made, 0); /* rename leaves it if both were one file already */
+	if (n < 0) {
+		x->ret->files++;
+		return 0;
+	}
+	target[n] = '\0';
+	count_link(x, path, target);
+	return 0;
+}
+
+/* Another name of what came before; not of a file that was here, where a change of either would be one of both. */
 static int unpack_name(struct unpacking *x, const char *path, const char *of, struct err *e)
 {
 	AUTO_FREE char *first = NULL;
 	const char *name, *first_name;
 	AUTO_CLOSE int parent = open_parent(x, path, &name);
 	AUTO_CLOSE int from = -1;
-	struct stat st;
-	char made[TEMPORARY_MAX];
+	struct stat st = {0};
 	int rc;
 
 	if (parent < 0)
-		return fail_at(x, path, e);
+		return fail_on_way(x, path, e);
 	rc = place_entry(x, of, &first, e);
 	if (rc <= 0)
 		return rc ? -1 : refuse_entry(path, "is another name of a directory", e);
 	from = open_parent(x, first, &first_name);
-	if (from < 0 || fstatat(from, first_name, &st, AT_SYMLINK_NOFOLLOW))
+	if (from >= 0 && !fstatat(from, first_name, &st, AT_SYMLINK_NOFOLLOW) &&
+		is_known(x, st.st_dev, st.st_ino))
+		return link_name(x, from, first_name, parent, name, path, e);
+	if (is_known(x, 0, name_hash(first))) {
+		leave_out(x, path);
+		return 0;
+	}
+	if (from < 0)
+		return fail_on_way(x, path, e);
+	if (!st.st_mode)
 		return fail_at(x, path, e);
-	if (!S_ISREG(st.st_mode))
-		return refuse_entry(path, "is another name of something that is not a file", e);
-	if (!tfind(&(struct placed){st.st_dev, st.st_ino}, &x->placed, order_placed))
-		return refuse_entry(path, "is another name of a file that was here before", e);
-	if (linkat(from, first_name, parent, temporary_name(x, made), 0))
-		return fail_at(x, path, e);
-	if (put_in_place(x, parent, made, name, path, e))
-		return -1;
-	unlinkat(parent, made, 0); /* rename leaves it if both were one file already */
-	x->ret->files++;
-	return 0;
+	return refuse_entry(path,
+		S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)
+			? "is another name of a file that was here before"
+			: "is another name of something that is not a file",
+		e);
 }
 
 static int unpack_entry(struct unpacking *x, struct archive_entry *entry, struct err *e)
@@ -471,10 +591,7 @@ static int unpack_entry(struct unpacking *x, struct archive_entry *entry, struct
 	case AE_IFREG: return unpack_file(x, place, entry, e);
 	case AE_IFDIR: return unpack_dir(x, place, entry, e);
 	case AE_IFLNK: return unpack_link(x, place, entry, e);
-	default:
-		if (!x->ret->left_out++)
-			text_clean(x->ret->first_left_out, sizeof x->ret->first_left_out, place);
-		return 0;
+	default: leave_out(x, place); return 0;
 	}
 }
 
@@ -532,7 +649,7 @@ int inside_unpack(const struct unpack *u, struct inside_copied *ret, struct err 
 		if (finish_dir(&x, rc ? NULL : e))
 			rc = -1;
 	free(x.made);
-	tdestroy(x.placed, free);
+	tdestroy(x.known, free);
 	return rc;
 }
 

@@ -8,8 +8,8 @@
  * /dev, /proc, /sys (podman does, while the container runs).  Paths in these are refused, also when links of the container
  * lead there; a tmpfs below what is copied is counted.
  *
- * Everything that comes out of a container is hostile: nothing is written outside of the destination, set-user-ID bits are
- * removed, and pipes and devices are left out and counted (sockets the engine leaves out itself, uncounted; extended
+ * Everything that comes out of a container is hostile: nothing is written outside of the destination, set-user-ID and
+ * set-group-ID bits are removed, and pipes and devices are left out and counted (sockets the engine leaves out itself, uncounted; extended
  * attributes are not copied).  A link that comes out may lead anywhere: none is followed during the copy, and those that
  * lead out of what was copied are counted.  What is there already is replaced file by file; each file has its old content
  * or all of the new.  A destination that is a link to a directory is followed, as docker does; any other link is replaced.
@@ -54,12 +54,12 @@ struct inside_copy {
 /* Texts are neutralised and may be clipped. */
 struct inside_copied {
 	uint64_t files, dirs, links; /* of "-" nothing is counted but bytes */
-	uint64_t bytes;              /* of files; of "-" those of the tar */
+	uint64_t bytes;              /* of these files; of "-" those of the tar */
 	uint64_t left_out;           /* pipes, sockets, devices */
-	uint64_t cleared;            /* files that lost a set-user-ID or set-group-ID bit */
-	uint64_t outward;            /* of a copy out: links that lead out of what was copied */
-	uint64_t unseen; /* tmpfs that files were not copied out of, or that hide them */
-	bool partial;    /* of a failure: something may have been copied before */
+	uint64_t cleared; /* files and directories that lost a set-user-ID or set-group-ID bit */
+	uint64_t outward; /* of a copy out: links that lead out of what was copied */
+	uint64_t unseen;  /* tmpfs that files were not copied out of, or that hide them */
+	bool partial;     /* of a failure: something may have been copied before */
 	char first_left_out[INSIDE_NAME_MAX], first_outward[INSIDE_NAME_MAX],
 		first_unseen[INSIDE_NAME_MAX];
 	char to[INSIDE_NAME_MAX]; /* the path that has it now; "" before that is known */

@@ -230,16 +230,17 @@ def space_is_left_for_others():
         run("umount", small)
 
 
-NEEDED.append("mkdir -p /odd/mem && cd /odd && mkfifo pipe && echo s >su && chmod 4755 su")
+NEEDED.append("mkdir -p /odd/mem && cd /odd && mkfifo pipe && ln pipe pipe2 && echo s >su && chmod 4755 su && chmod 2750 mem && ln -s nowhere l && ln l l2")
 
 
 @case_of_patience
 def what_cannot_be_taken_along_is_said():
     dest = os.path.join(HERE, "odd")
     done = berth(f"{BOX}:/odd", dest)
-    assert b"left out: 1 pipe" in done.stderr and b"odd/pipe" in done.stderr and b"1 file lost a set-user-ID" in done.stderr, done.stderr
-    assert stat.S_IMODE(os.lstat(os.path.join(dest, "su")).st_mode) == 0o755 and not os.path.lexists(os.path.join(dest, "pipe"))
-    assert b"copied 1 file (" in done.stdout, done.stdout
+    assert b"left out: 2 pipes" in done.stderr and b"odd/pipe" in done.stderr and b"2 files or directories lost a set-user-ID" in done.stderr, done.stderr
+    assert [stat.S_IMODE(os.lstat(os.path.join(dest, name)).st_mode) for name in ("su", "mem")] == [0o755, 0o750]
+    assert sorted(os.listdir(dest)) == ["l", "l2", "mem", "su"] and os.readlink(os.path.join(dest, "l2")) == "nowhere", os.listdir(dest)
+    assert b"copied 1 file (" in done.stdout and b"and 2 links" in done.stdout, done.stdout
 
 
 NEEDED.append("mkdir -p /way && ln -s /mem /way/in && ln -s in /way/again && ln -s /dev/shm /way/shm")

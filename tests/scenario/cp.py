@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import os
+import subprocess
 import tarfile
 import tempfile
 
@@ -91,6 +92,26 @@ def names_that_lead_out():
     for kind, target in ((tarfile.SYMTYPE, "/etc"), (tarfile.LNKTYPE, "/etc/passwd"), (tarfile.LNKTYPE, "../../etc/passwd")):
         result, there = copy(path_is("/d", DIR), sends(tar_of("d", "d/l", "d/l/x", type=kind, target=target)))
         assert result.code == 1 and there == ["d"], (kind, target, result.code, result.err, there)
+
+
+@case
+def a_further_name_on_another_file_system():
+    """It cannot be made there, but no symbolic link is the reason."""
+    with tempfile.TemporaryDirectory() as top, io.BytesIO() as out:
+        with tarfile.open(fileobj=out, mode="w") as tar:
+            for name, kind in (("d", tarfile.DIRTYPE), ("d/a", tarfile.REGTYPE), ("d/s", tarfile.DIRTYPE), ("d/s/b", tarfile.LNKTYPE)):
+                one = tarfile.TarInfo(name)
+                one.type, one.linkname = kind, "d/a" if kind == tarfile.LNKTYPE else ""
+                tar.addfile(one)
+        other = os.path.join(top, "s")
+        os.mkdir(other)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", other], capture_output=True, check=False).returncode:
+            return
+        try:
+            result, _ = copy(path_is("/d", DIR), sends(out.getvalue()), words=("x:/d/.",), into=top)
+        finally:
+            subprocess.run(["umount", other], check=True)
+        assert result.code == 1 and b"cannot write s/b" in result.err and b"symbolic link" not in result.err, result.err
 
 
 @case

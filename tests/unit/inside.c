@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include <archive.h>
@@ -91,6 +92,13 @@ static mode_t mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(tree_path(path), &st) && S_ISLNK(st.st_mode);
+}
+
 #define UNPACK(name, ...)                                                                          \
 	unpack_rows((const struct row[]){__VA_ARGS__}, COUNT(((const struct row[]){__VA_ARGS__})), \
 		name)
@@ -133,6 +141,7 @@ static void a_tree_comes_whole(void **state)
 	assert_int_equal(got.dirs, 2);
 	assert_int_equal(got.links, 1);
 	assert_int_equal(got.cleared, 3);
+	assert_int_equal(got.bytes, 7);
 }
 
 static void what_is_there_is_replaced_whole(void **state)
@@ -218,6 +227,8 @@ static void links_that_lead_out_are_counted(void **state)
 
 static void no_further_name_of_a_file_outside(void **state)
 {
+	struct stat st;
+
 	(void)state;
 	assert_int_equal(
 		UNPACK("new", {"d", .type = S_IFDIR}, {"d/h", .hard = "../outside/secret"}), -1);
@@ -227,11 +238,36 @@ static void no_further_name_of_a_file_outside(void **state)
 				 {"d/h", .hard = "d/l/secret"}),
 		-1);
 	assert_int_equal(e.kind, ERR_CONFLICT);
+	/* Of the link itself. */
 	assert_int_equal(UNPACK("new3", {"d", .type = S_IFDIR},
 				 {"d/l", .link = tree_path("outside/secret"), .type = S_IFLNK},
 				 {"d/h", .hard = "d/l"}),
-		-1);
-	assert_int_equal(e.kind, ERR_PROTOCOL);
+		0);
+	assert_true(is_link("to/new3/h"));
+	assert_int_equal(got.links, 2);
+	assert_int_equal(got.outward, 2);
+	assert_int_equal(stat(tree_path("outside/secret"), &st), 0);
+	assert_int_equal(st.st_nlink, 1);
+}
+
+static void further_names_of_what_is_no_file(void **state)
+{
+	(void)state;
+	tree_text("to/kept/q", "mine");
+	assert_int_equal(symlink("q", tree_path("to/kept/own")), 0);
+	assert_int_equal(
+		UNPACK("kept", {"d", .type = S_IFDIR}, LINK("d/l", "f"), {"d/s", .type = S_IFDIR},
+			{"d/s/l", .hard = "d/l"}, {"d/p", .type = S_IFIFO}, {"d/p2", .hard = "d/p"},
+			{"d/p3", .hard = "d/p2"}, {"d/q", .type = S_IFCHR}, {"d/q2", .hard = "d/q"},
+			{"d/a", .text = "a"}),
+		0);
+	assert_int_equal(got.links, 2);
+	assert_int_equal(got.left_out, 5);
+	assert_int_equal(got.files, 1);
+	assert_true(is_link("to/kept/s/l") && tree_has("to/kept/q", "mine"));
+	assert_int_equal(tree_count(tree_path("to/kept")), 5);
+	assert_int_equal(UNPACK("kept", {"d", .type = S_IFDIR}, {"d/h", .hard = "d/own"}), -1);
+	assert_non_null(strstr(e.msg, "was here before"));
 }
 
 static void no_further_name_of_a_file_that_was_here(void **state)
@@ -299,6 +335,7 @@ static void a_tar_that_ends_early_leaves_whole_files(void **state)
 	assert_int_equal(ftruncate(fd, 100000), 0);
 	assert_int_equal(unpack_tar(fd, "f"), -1);
 	assert_int_equal(e.kind, ERR_PROTOCOL);
+	assert_int_equal(got.bytes, 0);
 	assert_true(tree_has("to/f", "old"));
 	assert_int_equal(tree_count(tree_path("to")), 2);
 	assert_int_equal(ftruncate(fd, 0), 0);
@@ -356,6 +393,7 @@ static void modes_of_directories(void **state)
 		0);
 	assert_int_equal(mode_of("to/new"), 0555);
 	assert_int_equal(mode_of("to/new/t"), 01777);
+	assert_int_equal(got.cleared, 1);
 	assert_int_equal(mode_of("to/new/t/a"), 0600);
 	assert_int_equal(chmod(tree_path("to/new"), 0755), 0);
 	/* One that is there keeps its mode; one that comes again is the same. */
@@ -375,29 +413,88 @@ static bool stop_now(void *ctx)
 	return !(*(int *)ctx)--;
 }
 
-static void stopped_in_the_middle(void **state)
+static int unpack_until(int fd, bool (*stop)(void *ctx), void *ctx)
 {
-	int left = 3;
 	AUTO_CLOSE int dir = open(tree_path("to"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_CLOSE int fd = make_tar((const struct row[]){{"d", .type = S_IFDIR, .perm = 0750},
-					     {"d/a", .text = "a"}, {"d/b", .text = "b"}},
-		3);
 	const struct unpack u = {.fd = fd,
 		.dir = dir,
 		.root = "d",
 		.name = "new",
 		.shown = "to",
-		.stop = stop_now,
-		.ctx = &left};
+		.stop = stop,
+		.ctx = ctx};
 
-	(void)state;
 	e = (struct err)ERR_INIT;
 	got = (struct inside_copied){0};
-	assert_int_equal(inside_unpack(&u, &got, &e), -1);
+	return inside_unpack(&u, &got, &e);
+}
+
+static void stopped_in_the_middle(void **state)
+{
+	int left = 3;
+	AUTO_CLOSE int fd = make_tar((const struct row[]){{"d", .type = S_IFDIR, .perm = 0750},
+					     {"d/a", .text = "a"}, {"d/b", .text = "b"}},
+		3);
+
+	(void)state;
+	assert_int_equal(unpack_until(fd, stop_now, &left), -1);
 	assert_int_equal(e.kind, ERR_CANCELLED);
 	assert_int_equal(mode_of("to/new"), 0750);
 	assert_int_equal(got.files, 1);
 	assert_int_equal(tree_count(tree_path("to/new")), 1);
+}
+
+/* Another program puts a directory of its own there. */
+static bool swap_a_directory(void *ctx)
+{
+	bool *done = ctx;
+
+	if (!*done && tree_exists("to/new/s/a")) {
+		*done = true;
+		assert_int_equal(rename(tree_path("to/new/s"), tree_path("to/new/old")), 0);
+		assert_int_equal(mkdir(tree_path("to/new/s"), 0711), 0);
+	}
+	return false;
+}
+
+static void a_directory_that_was_replaced_stays_as_it_is(void **state)
+{
+	bool done = false;
+	AUTO_CLOSE int fd = make_tar(
+		(const struct row[]){{"d", .type = S_IFDIR}, {"d/s", .type = S_IFDIR, .perm = 0777},
+			{"d/s/a", .text = "a"}, {"d/b", .text = "b"}},
+		4);
+
+	(void)state;
+	assert_int_equal(unpack_until(fd, swap_a_directory, &done), -1);
+	assert_true(done);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	assert_int_equal(mode_of("to/new/s"), 0711);
+}
+
+static bool die_in_a_file(void *ctx)
+{
+	return !(*(int *)ctx)-- && raise(SIGKILL);
+}
+
+static void nothing_is_left_when_it_is_killed(void **state)
+{
+	static char text[600000];
+	int left = 2, status = 0;
+	AUTO_CLOSE int fd = -1, can = open(tree_path("to"), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	pid_t pid;
+
+	(void)state;
+	if (can < 0)
+		skip(); /* this file system knows no files without names */
+	memset(text, 'x', sizeof text - 1);
+	fd = make_tar(&(const struct row){"d", .text = text}, 1);
+	pid = fork();
+	if (!pid)
+		_exit(unpack_until(fd, die_in_a_file, &left) ? 1 : 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(tree_count(tree_path("to")), 1);
 }
 
 /* Directories of the container, each with a space behind it; "!": the question fails.  NULL: nothing is asked. */
@@ -606,6 +703,7 @@ int main(void)
 		TEST(links_that_lead_out_are_counted),
 		TEST(no_further_name_of_a_file_outside),
 		TEST(no_further_name_of_a_file_that_was_here),
+		TEST(further_names_of_what_is_no_file),
 		TEST(no_depth_without_end),
 		TEST(devices_and_pipes_are_left_out),
 		TEST(content_alone),
@@ -615,6 +713,8 @@ int main(void)
 		TEST(what_is_compressed_is_not_a_tar),
 		TEST(modes_of_directories),
 		TEST(stopped_in_the_middle),
+		TEST(a_directory_that_was_replaced_stays_as_it_is),
+		TEST(nothing_is_left_when_it_is_killed),
 		TEST(a_tree_goes_there_and_back),
 		TEST(what_is_in_a_tree_alone),
 		TEST(directories_that_are_there_stay_as_they_are),

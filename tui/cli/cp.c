@@ -100,8 +100,9 @@ static void print_notes(const struct cp *x, const struct inside_copied *r)
 			ending(r->left_out, "pipe, socket or device", "pipes, sockets or devices"),
 			r->first_left_out);
 	if (r->cleared)
-		fprintf(stderr, "berth: %llu file%s lost a set-user-ID or set-group-ID bit\n",
-			(unsigned long long)r->cleared, ending(r->cleared, "", "s"));
+		fprintf(stderr, "berth: %llu %s lost a set-user-ID or set-group-ID bit\n",
+			(unsigned long long)r->cleared,
+			ending(r->cleared, "file or directory", "files or directories"));
 	if (r->outward)
 		fprintf(stderr,
 			"berth: %llu symbolic link%s out of what was copied, the first: %s\n",
