@@ -54,7 +54,7 @@ static int refuse_changed(const char *path, struct err *e)
 
 static int check_stop(const struct packing *x, struct err *e)
 {
-	return x->p->stop && x->p->stop(x->p->ctx) ? err_set(e, ERR_CANCELLED, "cancelled") : 0;
+	return inside_check_stop(x->p->stop, x->p->ctx, e);
 }
 
 /* 1: the content follows, 0: there is none, or a name of the same file has it. */
@@ -63,12 +63,14 @@ static int put_header(struct packing *x, const char *path, const struct stat *st
 {
 	struct archive_entry *entry = archive_entry_new(), *spare = NULL;
 	AUTO_FREE char *name = xasprintf("%s%s", x->p->prefix, path);
+	/* The set-group-ID bit of a directory tells what group its files get; that of a program gives rights. */
+	mode_t keeps = S_ISDIR(st->st_mode) ? 03777 : 01777;
 	bool content;
 	int rc;
 
 	archive_entry_copy_pathname(entry, name);
 	archive_entry_set_filetype(entry, st->st_mode & S_IFMT);
-	archive_entry_set_perm(entry, st->st_mode & 01777);
+	archive_entry_set_perm(entry, st->st_mode & keeps);
 	archive_entry_set_mtime(entry, st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
 	archive_entry_set_uid(entry, x->p->keep_owner ? st->st_uid : x->p->uid);
 	archive_entry_set_gid(entry, x->p->keep_owner ? st->st_gid : x->p->gid);
@@ -89,9 +91,28 @@ static int put_header(struct packing *x, const char *path, const struct stat *st
 	if (++x->entries > INSIDE_ENTRIES_MAX)
 		return err_set(e, ERR_USAGE, "these are more than %d files and directories.",
 			INSIDE_ENTRIES_MAX);
-	if (content && st->st_mode & 06000)
+	if ((content || S_ISDIR(st->st_mode)) && st->st_mode & ~keeps & 06000)
 		x->ret->cleared++;
-	return check_stop(x, e) ? -1 : content;
+	return content;
+}
+
+/* Files in /proc, and those of some FUSE file systems, are said to have no bytes, and have some. */
+static int check_empty(struct packing *x, int fd, const char *path, struct err *e)
+{
+	struct stat now;
+	char shown[256];
+	ssize_t n;
+
+	do
+		n = read(fd, x->block, 1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 || fstat(fd, &now))
+		return fail_to_read(path, e);
+	if (n == 0 || now.st_size)
+		return 0; /* it has grown since */
+	return err_set(e, ERR_USAGE,
+		"%s has content, but its size is not known: copy it to a file first.",
+		text_clean(shown, sizeof shown, path));
 }
 
 /* As much as the file had when it was opened: one that grows is cut there. */
@@ -100,6 +121,8 @@ static int put_content(
 {
 	uint64_t left = (uint64_t)st->st_size;
 
+	if (!left)
+		return check_empty(x, fd, path, e);
 	while (left) {
 		ssize_t n = read(fd, x->block, left < BLOCK ? (size_t)left : BLOCK);
 
@@ -116,8 +139,8 @@ static int put_content(
 		if (archive_write_data(x->out, x->block, (size_t)n) != n)
 			return fail_to_pack(x, e);
 		left -= (uint64_t)n;
-		x->ret->bytes += (uint64_t)n;
 	}
+	x->ret->bytes += (uint64_t)st->st_size;
 	return 0;
 }
 
@@ -138,13 +161,13 @@ static int put_file(struct packing *x, int fd, const char *shown, const char *as
 }
 
 static int put_link(struct packing *x, int dir, const char *name, const char *shown, const char *as,
-	const struct stat *st, struct err *e)
+	int depth, const struct stat *st, struct err *e)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(dir, name, target, sizeof target - 1);
 
 	if (n < 0)
-		return fail_to_read(shown, e);
+		return errno == ENOENT && depth ? 0 : fail_to_read(shown, e);
 	target[n] = '\0';
 	if (put_header(x, as, st, target, e) < 0)
 		return -1;
@@ -169,7 +192,7 @@ static int put_entry(struct packing *x, int dir, const char *name, const char *s
 	if (!S_ISDIR(st.st_mode) && !*as)
 		return refuse_changed(shown, e);
 	if (S_ISLNK(st.st_mode))
-		return put_link(x, dir, name, shown, as, &st, e);
+		return put_link(x, dir, name, shown, as, depth, &st, e);
 	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
 		if (!depth)
 			return refuse_changed(shown, e);
@@ -219,6 +242,8 @@ static int put_below(struct packing *x, int fd, const char *shown, const char *a
 		AUTO_FREE char *path = xasprintf("%s/%s", shown, list[i]->d_name),
 			       *below = xasprintf("%s%s%s", as, *as ? "/" : "", list[i]->d_name);
 
+		if (!rc)
+			rc = check_stop(x, e);
 		if (!rc)
 			rc = put_entry(x, fd, list[i]->d_name, path, below, depth + 1, there, e);
 		free(list[i]);

@@ -17,7 +17,8 @@
  * A tar is kept in an unnamed temporary file on its way: as much space as is copied, in $TMPDIR or /var/tmp.  Large copies
  * stop when less than 256 MiB would be left there or at the destination.
  *
- * Existing directories keep their owner and mode.  An engine refuses a relative link that leads out of the volume to which it
+ * Existing directories keep their owner and mode.  Of what is copied into a container, files lose set-user-ID and
+ * set-group-ID bits, directories only the former.  An engine refuses a relative link that leads out of the volume to which it
  * is copied.  A tar that the engine cut off right after a file whose last 1024 bytes are zeros is taken for a complete one.
  *
  * Thread: any; it blocks.

@@ -354,6 +354,12 @@ def owner_is_the_user_of_the_container():
     berth(path, f"{name}:/tmp/mine")
     there = tree_inside("/tmp/mine", name)
     assert there["mine"][3:5] == (1234, 567), there
+    shared = os.path.join(HERE, "shared")
+    os.mkdir(shared)
+    os.chmod(shared, 0o2770)  # files in it have its group
+    berth(shared, f"{name}:/tmp/shared")
+    there = tree_inside("/tmp/shared", name)
+    assert there["shared"][1] & 0o7777 == 0o2770 and there["shared"][3:5] == (1234, 567), there
     berth("-a", f"{name}:/tmp/mine", os.path.join(HERE, "owned"))
     assert os.stat(os.path.join(HERE, "owned")).st_uid == 1234
     berth(f"{name}:/tmp/mine", os.path.join(HERE, "not-owned"))

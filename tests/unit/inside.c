@@ -500,6 +500,7 @@ static void nothing_is_left_when_it_is_killed(void **state)
 /* Directories of the container, each with a space behind it; "!": the question fails.  NULL: nothing is asked. */
 static const char *there_list;
 static int asked;
+static int *stops_after; /* so many questions; NULL: it does not */
 
 static int is_listed(void *ctx, const char *name, struct err *why)
 {
@@ -512,24 +513,29 @@ static int is_listed(void *ctx, const char *name, struct err *why)
 	return strstr(there_list, word) != NULL;
 }
 
-/* What is in "from". */
-static int pack_from(const char *name, int *ret_fd)
+/* `from` in the directory `top`. */
+static int pack_tree(const char *top, const char *from, const char *name, int *ret_fd)
 {
-	struct pack p = {.from = "from",
-		.path = "from",
-		.prefix = "",
+	struct pack p = {.from = from,
+		.path = from,
+		.prefix = there_list ? "way/to/" : "",
 		.name = name,
-		.is_there = there_list ? is_listed : NULL};
-	AUTO_CLOSE int dir = open(tree_path("."), O_PATH | O_DIRECTORY | O_CLOEXEC);
+		.is_there = there_list ? is_listed : NULL,
+		.stop = stops_after ? stop_now : NULL,
+		.ctx = stops_after};
+	AUTO_CLOSE int dir = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	p.dir = dir;
 	p.fd = open(tree_path("t.tar"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	*ret_fd = p.fd;
-	if (there_list)
-		p.prefix = "way/to/";
 	e = (struct err)ERR_INIT;
 	got = (struct inside_copied){0};
 	return inside_pack(&p, &got, &e);
+}
+
+static int pack_from(const char *name, int *ret_fd)
+{
+	return pack_tree(tree_path("."), "from", name, ret_fd);
 }
 
 /* The names in a tar, and of links after "=" what they are names of. */
@@ -627,6 +633,85 @@ static void directories_that_are_there_stay_as_they_are(void **state)
 	there_list = NULL;
 }
 
+static mode_t perm_in_tar(int fd, const char *name)
+{
+	struct archive *in = archive_read_new();
+	struct archive_entry *entry;
+	mode_t perm = 0;
+
+	lseek(fd, 0, SEEK_SET);
+	archive_read_support_format_tar(in);
+	assert_int_equal(archive_read_open_fd(in, fd, 10240), ARCHIVE_OK);
+	while (archive_read_next_header(in, &entry) == ARCHIVE_OK)
+		if (!strcmp(archive_entry_pathname(entry), name))
+			perm = archive_entry_perm(entry);
+	archive_read_free(in);
+	return perm;
+}
+
+static void directories_keep_the_set_group_id_bit_on_their_way_in(void **state)
+{
+	AUTO_CLOSE int fd = -1;
+
+	(void)state;
+	tree_text("from/s/a", "one");
+	assert_int_equal(chmod(tree_path("from/s"), 06775), 0);
+	assert_int_equal(chmod(tree_path("from/s/a"), 02755), 0);
+	assert_int_equal(pack_from("d", &fd), 0);
+	assert_int_equal(perm_in_tar(fd, "d/s/"), 02775);
+	assert_int_equal(perm_in_tar(fd, "d/s/a"), 0755);
+	assert_int_equal(got.cleared, 2);
+}
+
+/* Nothing is written for directories that are there: what is asked about each may take long. */
+static void stopped_among_directories(void **state)
+{
+	AUTO_CLOSE int fd = -1;
+	int left = 1;
+
+	(void)state;
+	tree_mkdirs("from/a");
+	tree_mkdirs("from/b");
+	there_list = "d d/a d/b ";
+	stops_after = &left;
+	asked = 0;
+	assert_int_equal(pack_from("d", &fd), -1);
+	there_list = NULL;
+	stops_after = NULL;
+	assert_int_equal(e.kind, ERR_CANCELLED);
+	assert_int_equal(asked, 2);
+}
+
+static void content_of_an_unknown_size_is_refused(void **state)
+{
+	AUTO_CLOSE int fd = -1;
+
+	(void)state;
+	assert_int_equal(pack_tree("/proc/self", "status", "d", &fd), -1);
+	assert_int_equal(e.kind, ERR_USAGE);
+	assert_non_null(strstr(e.msg, "its size is not known"));
+}
+
+/* Of a process that has ended, the names of its namespaces are there, but no longer where they lead. */
+static void links_that_go_meanwhile_are_left_out(void **state)
+{
+	AUTO_CLOSE int fd = -1;
+	pid_t pid = fork();
+	siginfo_t info;
+	char proc[64];
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	snprintf(proc, sizeof proc, "/proc/%d", (int)pid);
+	if (pack_tree(proc, "ns", "d", &fd))
+		fail_msg("%s", e.msg);
+	snprintf(proc, sizeof proc, "/proc/%d/ns", (int)pid);
+	assert_true(got.links < (uint64_t)tree_count(proc));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void what_is_in_a_file_cannot_be_packed(void **state)
 {
 	AUTO_CLOSE int fd = -1;
@@ -718,6 +803,10 @@ int main(void)
 		TEST(a_tree_goes_there_and_back),
 		TEST(what_is_in_a_tree_alone),
 		TEST(directories_that_are_there_stay_as_they_are),
+		TEST(directories_keep_the_set_group_id_bit_on_their_way_in),
+		TEST(stopped_among_directories),
+		TEST(content_of_an_unknown_size_is_refused),
+		TEST(links_that_go_meanwhile_are_left_out),
 		TEST(what_is_in_a_file_cannot_be_packed),
 		TEST(users_of_a_container),
 		TEST(the_first_file_of_a_tar),

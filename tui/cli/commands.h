@@ -566,10 +566,11 @@ static const struct cli_command commands[] = {
 			"keep their owner and mode.  Symbolic links are copied as links.  On this machine none is "
 			"followed in what is copied, and those from a container that lead out of it are counted; "
 			"a destination that is a link to a directory is followed, any other link is replaced.  "
-			"Pipes, sockets, devices, set-user-ID bits and extended attributes are left out.  With "
-			"--read-only, files are copied out to - only.  The container need not run.  The engine "
-			"sees no tmpfs and nothing in /dev, /proc and /sys of a container: `berth exec` and tar "
-			"do.  What is on its way is kept in $TMPDIR, or /var/tmp.",
+			"Pipes, sockets, devices, extended attributes, set-user-ID and set-group-ID bits are left "
+			"out; a directory that is copied in keeps the latter.  With --read-only, files are "
+			"copied out to - only.  The container need not run.  The engine sees no tmpfs and "
+			"nothing in /dev, /proc and /sys of a container: `berth exec` and tar do.  What is on "
+			"its way is kept in $TMPDIR, or /var/tmp.",
 		.options = cp_options},
 	{"rm", "CONTAINER...", 1, -1, ACT(ACT_REMOVE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",
