@@ -355,9 +355,10 @@ struct fetching {
 static int on_sync_bytes(void *ctx, const char *bytes, size_t n, struct err *e)
 {
 	struct fetching *x = ctx;
+	int rc = x->take(x->ctx, bytes, n, e);
 
 	x->answer.s->asked_ns = clock_mono_ns(); /* late is only what does not come at all */
-	return x->take(x->ctx, bytes, n, e);
+	return rc;
 }
 
 static void on_sync_fetched(void *ctx, const struct err *err)

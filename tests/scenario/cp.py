@@ -4,11 +4,13 @@ import base64
 import io
 import json
 import os
+import pty
 import subprocess
 import tarfile
 import tempfile
+import time
 
-from scenario import HOSTILE, Fake, berth, case, main, neutral
+from scenario import BERTH, HOSTILE, Fake, berth, case, main, neutral
 
 DIR, LINK, FILE = 1 << 31 | 0o755, 1 << 27 | 0o777, 0o644
 
@@ -177,6 +179,30 @@ def what_it_did():
     for status, note in ((500, True), (404, True), (403, False)):
         result, _ = copy(path_is("/d", DIR), {"match": "^PUT .*archive", "do": "status", "status": status, "message": "no \x1b[31mspace"}, words=(here.name,), into="x:/d")
         assert result.code == 1 and not result.out and (b"part of it may be in x:/d" in result.err) == note, (status, result.err)
+
+
+@case
+def who_reads_slowly():
+    """The engine is not late when it waits for us."""
+    whole, some = tar_of("d", *(f"d/{n}" for n in range(100))), 70000  # a little more than a pipe takes
+    said, terminal = pty.openpty()
+    until = os.path.join(tempfile.mkdtemp(prefix="u"), "go")
+    sent = {**sends(whole), "until": until}
+    cut = sent["raw"].index("\r\n\r\n") + 4 + some
+    sent["raw"], sent["rest"] = sent["raw"][:cut], sent["raw"][cut:]
+    with Fake(containers=[{"name": "x"}], faults=[path_is("/d", DIR), sent]) as fake, \
+            subprocess.Popen([BERTH, "-H", fake.url, "cp", "x:/d", "-"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal) as p:
+        got = os.read(p.stdout.fileno(), 1)
+        time.sleep(1.2)  # an engine is late after a second
+        while len(got) < some:
+            got += os.read(p.stdout.fileno(), some - len(got))
+        time.sleep(0.2)
+        with open(until, "wb"):
+            got += p.stdout.read()
+        assert p.wait(60) == 0 and got == whole, (p.returncode, len(got))
+    os.write(terminal, b"end")
+    text = os.read(said, 4096)
+    assert text == b"end", text
 
 
 @case

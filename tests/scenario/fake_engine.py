@@ -34,7 +34,7 @@ A scenario is one JSON object; every key may be left out:
            slow {delay}               one byte at a time
            body {body}                this text as the body instead ("\\u0000" and worse are fine)
            garble                     every 7th byte of the body replaced
-           raw {raw}                  these bytes instead of any HTTP
+           raw {raw, rest, until}     these bytes instead of any HTTP; the rest once the file `until` is there
 
 Tests talk to it in band: GET /_fake/requests lists "METHOD PATH" of all requests so far, /_fake/headers their headers, /_fake/contexts what
 was sent to be built, /_fake/most how many connections there were at once; POST /_fake/set merges
@@ -291,6 +291,9 @@ class Handler(socketserver.BaseRequestHandler):
             return False
         if do == "raw":
             self.request.sendall(self.effect["raw"].encode("latin-1"))
+            while "rest" in self.effect and not os.path.exists(self.effect["until"]):
+                time.sleep(0.01)
+            self.request.sendall(self.effect.get("rest", "").encode("latin-1"))
             return False
         return None
 
