@@ -103,7 +103,7 @@ static void stat_reply(struct engine_call *c, const struct http_reply *r)
 	call_free(c);
 }
 
-/* The container was found before: what is missing is the path. */
+/* The path is missing, or the container has gone: what answers a HEAD has no text that says which. */
 static bool stat_refused(struct engine_call *c, const struct http_reply *r)
 {
 	struct path_call *p = (struct path_call *)c;

@@ -227,7 +227,7 @@ struct engine_call *engine_import(struct engine *en, const char *path, const cha
 /* HEAD /containers/ID/archive: what a path in a container is; a link at its end is not followed.  The text is valid until
  * the callback ends.  The engine does not see what is on a tmpfs in the container. */
 struct engine_path {
-	bool exists;
+	bool exists;        /* false also of a container that has gone */
 	const char *target; /* of a link: the path in the container where it leads; else "" */
 	uint64_t size;
 	uint32_t mode; /* as of stat(2); without a type: not a file, directory or link */

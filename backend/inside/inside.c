@@ -89,16 +89,35 @@ static int refuse_special(const char *path, const char *where, struct err *e)
 
 /* --- paths in the container --- */
 
-static int refuse_missing(const struct copying *x, const char *path, struct err *e)
+/* As the engine describes it; the caller's.  NULL: it may have gone. */
+static cJSON *describe_container(struct copying *x, struct err *e)
+{
+	const char *id = x->c->container->id;
+
+	return sync_json(x->at.engine, "look at %s", id, "GET",
+		arena_printf(&x->mem, "/containers/%s/json", id), NULL, ENGINE_LOCKED_MS, e);
+}
+
+/* Engines describe a path in a container that has gone as one that is not there. */
+static int check_container(struct copying *x, struct err *e)
+{
+	AUTO_JSON cJSON *is = describe_container(x, e);
+
+	return is ? 0 : -1;
+}
+
+static int refuse_missing(struct copying *x, const char *path, struct err *e)
 {
 	char clean[INSIDE_NAME_MAX];
 
+	if (check_container(x, e))
+		return -1;
 	return err_set(e, ERR_NOT_FOUND, "there is no %s in %s.",
 		text_clean(clean, sizeof clean, path), x->shown);
 }
 
 static int expect_dir(
-	const struct copying *x, const char *path, const struct engine_path *is, struct err *e)
+	struct copying *x, const char *path, const struct engine_path *is, struct err *e)
 {
 	if (!is->exists)
 		return refuse_missing(x, path, e);
@@ -365,16 +384,29 @@ static int place_inside(struct copying *x, const struct given *src, bool dir,
 	return expect_dir(x, x->dir, &is, e);
 }
 
-/* Only what the engine finds afterwards has been copied. */
-static int check_copied(struct copying *x, const char *path, struct err *e)
+/* Only what the engine finds afterwards has been copied; it unpacks by names, which may lead elsewhere by now.  `in`: what
+ * was copied is in `path`, else it is that. */
+static int check_copied(struct copying *x, const char *path, bool in, struct err *e)
 {
+	const char *now = path;
 	struct engine_path is;
+	struct err why = ERR_INIT;
+	char clean[INSIDE_NAME_MAX / 2];
 
 	x->ret->partial = true;
-	if (inside_ask(x, path, &is, e))
+	if (inside_look(x, &now, in, &is, &why)) {
+		if (why.kind == ERR_USAGE) /* which would mean that nothing was done */
+			why.kind = ERR_CONFLICT;
+		return err_copy(e, &why);
+	}
+	text_clean(x->ret->to, sizeof x->ret->to, now);
+	if (strcmp(now, path) != 0)
+		return err_set(e, ERR_CONFLICT,
+			"a link was put on the way to %s in %s during the copy: it may have gone to %.128s.",
+			text_clean(clean, sizeof clean, path), x->shown, x->ret->to);
+	if (!is.exists && check_container(x, e))
 		return -1;
 	x->ret->partial = false;
-	text_clean(x->ret->to, sizeof x->ret->to, path);
 	return is.exists
 		? 0
 		: err_set(e, ERR_FAILED, "the engine reported success, but there is no %s in %s.",
@@ -421,7 +453,9 @@ static int copy_stdin(struct copying *x, const struct given *dest, struct err *e
 	x->dir = path;
 	inside_note_unseen(x, path, NULL);
 	fd = file_temporary(e);
-	return fd < 0 || spool_stdin(x, fd, e) || send_tar(x, fd, path, e) ? -1 : 0;
+	if (fd < 0 || spool_stdin(x, fd, e) || send_tar(x, fd, path, e))
+		return -1;
+	return check_copied(x, path, true, e);
 }
 
 /* What is copied, as p->from in p->dir, and its name, which is not that of "." or "..". */
@@ -504,7 +538,7 @@ static int copy_in(struct copying *x, struct err *e)
 	p.fd = fd = file_temporary(e);
 	if (fd < 0 || inside_pack(&p, x->ret, e) || send_tar(x, fd, place, e))
 		return -1;
-	return check_copied(x, path, e);
+	return check_copied(x, path, !p.name, e);
 }
 
 /* --- the whole of it --- */
@@ -543,8 +577,7 @@ static int copy_recorded(struct copying *x, struct err *e)
 	if (strcmp(x->at.info.id, k->engine) != 0)
 		return err_set(e, ERR_CONFLICT, "%s belongs to another engine: nothing was done.",
 			x->shown);
-	x->container = sync_json(x->at.engine, "look at %s", k->id, "GET",
-		arena_printf(&x->mem, "/containers/%s/json", k->id), NULL, ENGINE_LOCKED_MS, e);
+	x->container = describe_container(x, e);
 	return x->container ? record_act(&x->at.recorder, &r, &of, do_copy, x, e) : -1;
 }
 

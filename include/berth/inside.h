@@ -19,7 +19,11 @@
  *
  * Existing directories keep their owner and mode.  Of what is copied into a container, files lose set-user-ID and
  * set-group-ID bits, directories only the former.  An engine refuses a relative link that leads out of the volume to which it
- * is copied.  A tar that the engine cut off right after a file whose last 1024 bytes are zeros is taken for a complete one.
+ * is copied.  It unpacks by names: a process in the container that meanwhile puts a link in the place of a directory can
+ * have it unpacked elsewhere in the container.  That is detected (ERR_CONFLICT) only if the link is still there afterwards.
+ *
+ * A tar that the engine cut off where the last 1024 bytes are zeros is taken for a complete one: right after a file, and on
+ * its way to standard output also within a file.
  *
  * Thread: any; it blocks.
  */

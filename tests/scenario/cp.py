@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import tarfile
 import tempfile
@@ -46,12 +47,14 @@ def tar_of(*names, **more):
     return out.getvalue()
 
 
-def copy(*faults, words=("x:/d",), into=None, options=(), writable=True, mounts=(), puts=None, state="running", env=None, **engine):
+def copy(*faults, words=("x:/d",), into=None, options=(), writable=True, mounts=(), puts=None, asked=None, state="running", env=None, **engine):
     """Its result, and what is in the directory that it copied to."""
     place = into or tempfile.mkdtemp(prefix="cp")
     with Fake(containers=[{"name": "x", "state": state, "mounts": list(mounts), "inspect": [{"HostConfig": {"ReadonlyRootfs": not writable}}]}],
               faults=list(faults), **engine) as fake:
         result = berth(*options, "cp", *words, place, fake=fake, env=env)
+        if asked is not None:
+            asked += fake.requests()
         if puts is not None:
             puts += [r.rsplit("path=", 1)[1] for r in fake.requests() if r.startswith("PUT")]
     neutral(result.err)
@@ -179,6 +182,33 @@ def what_it_did():
     for status, note in ((500, True), (404, True), (403, False)):
         result, _ = copy(path_is("/d", DIR), {"match": "^PUT .*archive", "do": "status", "status": status, "message": "no \x1b[31mspace"}, words=(here.name,), into="x:/d")
         assert result.code == 1 and not result.out and (b"part of it may be in x:/d" in result.err) == note, (status, result.err)
+
+
+@case
+def a_link_on_the_way_in():
+    """The engine unpacks by names, which a process in the container may change meanwhile."""
+    here = tempfile.NamedTemporaryFile("w", suffix=".txt")
+    name = os.path.basename(here.name)
+    done = {"match": "^PUT .*archive", "do": "raw", "raw": raw("")}
+    for source, dest in ((here.name, f"/e/{name}"), (tempfile.mkdtemp(prefix="d") + "/.", "/e")):
+        result, _ = copy({**path_is("/d", DIR), "times": 1}, path_is("/d", LINK, "/e"), path_is("/e", DIR), path_is(f"/e/{name}", FILE), done, words=(source,), into="x:/d")
+        assert result.code == 1 and not result.out and f"may have gone to {dest}.".encode() in result.err and f"may be in x:{dest}".encode() in result.err, result.err
+    # What nobody can look at: nothing says that nothing was done.
+    result, _ = copy({**path_is("/d", DIR), "times": 1}, path_is("/d", LINK, "/dev/shm"), done, words=(here.name,), into="x:/d")
+    assert result.code == 1 and b"part of it may be in x:/d" in result.err, result.err
+
+
+@case
+def a_container_that_goes_meanwhile():
+    """A path in it is then said to be missing."""
+    asked = []
+    result, _ = copy(missing("/d"), asked=asked)
+    result.fails_with(1, "there is no /d in x")
+    look = "^GET .*/containers/[0-9a-f]{64}/json$"
+    before = asked[:next(n for n, r in enumerate(asked) if "archive" in r)]
+    gone = {"match": look, "do": "status", "status": 404, "message": "No such container: x", "after": sum(bool(re.match(look, r)) for r in before)}
+    result, _ = copy(missing("/d"), gone)
+    result.fails_with(1, "No such container")
 
 
 @case
