@@ -22,6 +22,8 @@ struct looked_at {
 	struct engine_path is;
 };
 
+#define INSIDE_PARAMS 5
+
 struct copying {
 	const struct inside_copy *c;
 	struct engine_session at;
@@ -30,9 +32,10 @@ struct copying {
 	cJSON *container; /* as the engine describes it */
 	struct mount *mount;
 	size_t nmounts;
-	struct looked_at *looked_at; /* not asked again until something has been copied */
-	const char *dir;             /* in the container, where it goes */
-	char shown[128];             /* its name */
+	struct looked_at *looked_at;           /* not asked again until something has been copied */
+	const char *dir;                       /* in the container, where it goes */
+	struct key_value param[INSIDE_PARAMS]; /* of its record */
+	char shown[128];                       /* its name */
 };
 
 static inline bool inside_is_stopped(void *copying)

@@ -14,6 +14,7 @@
 #include <berth/beneath.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/text.h>
 
 #include "inside/copying.h"
@@ -548,20 +549,50 @@ static int do_copy(void *ctx, struct audit_record *r, struct err *e)
 	struct copying *x = ctx;
 	/* In read-only mode nothing is written here either; the rule of a host is about that host. */
 	const struct policy_act here = {.operation = OP_FILE_WRITE, .name = x->c->outside};
+	int rc;
 
-	(void)r;
 	if (!x->c->into && strcmp(x->c->outside, "-") != 0 && policy_check(&x->at.policy, &here, e))
 		return -1;
 	if (inside_mounts(x, e))
 		return -1;
-	return x->c->into ? copy_in(x, e) : copy_out(x, e);
+	rc = x->c->into ? copy_in(x, e) : copy_out(x, e);
+	if (*x->ret->to)
+		x->param[r->nparams++] = (struct key_value){"to", x->ret->to, false};
+	return rc;
+}
+
+/* Where the path here is: the record does not have the working directory. */
+static const char *name_outside(struct copying *x)
+{
+	const char *path = x->c->outside, *last = last_part(path);
+	bool dots = !*last || !strcmp(last, ".") || !strcmp(last, "..");
+	struct stat st;
+	/* A link at a destination is followed if it leads to a directory. */
+	bool follow = x->c->into ? x->c->follow : !stat(path, &st) && S_ISDIR(st.st_mode);
+	AUTO_FREE char *place = NULL;
+
+	if (!strcmp(path, "-"))
+		return path;
+	place = path_place(path, dots || follow);
+	return arena_strdup(&x->mem, place);
+}
+
+static size_t list_params(struct copying *x)
+{
+	size_t n = 0;
+
+	x->param[n++] = (struct key_value){"inside", x->c->inside, false};
+	x->param[n++] = (struct key_value){"outside", name_outside(x), false};
+	if (x->c->keep_owner)
+		x->param[n++] = (struct key_value){"archive", "yes", false};
+	if (x->c->follow)
+		x->param[n++] = (struct key_value){"follow_link", "yes", false};
+	return n;
 }
 
 static int copy_recorded(struct copying *x, struct err *e)
 {
 	const struct container *k = x->c->container;
-	struct key_value kv[2] = {
-		{"inside", x->c->inside, false}, {"outside", x->c->outside, false}};
 	const struct audit_record r = {
 		.operation = x->c->into ? OP_CONTAINER_COPY_IN : OP_CONTAINER_COPY_OUT,
 		.target_type = "container",
@@ -570,8 +601,8 @@ static int copy_recorded(struct copying *x, struct err *e)
 		.name = k->name,
 		.agent = *k->agent ? k->agent : NULL,
 		.session = *k->session ? k->session : NULL,
-		.params = kv,
-		.nparams = COUNT(kv)};
+		.params = x->param,
+		.nparams = list_params(x)};
 	const struct record_target of = {.nimages = 1, .images = &k->image};
 
 	if (strcmp(x->at.info.id, k->engine) != 0)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """cp.py - `berth cp` does what `docker cp` does, in both directions, and reports what it left out."""
 import io
+import json
 import os
 import shutil
 import signal
@@ -399,13 +400,14 @@ def wrong_use_is_one_sentence():
 
 @case_of_patience
 def both_ways_are_recorded():
-    path = os.path.join(HERE, "recorded")
-    berth(f"{BOX}:/src/f", path)
-    berth(path, f"{BOX}:/recorded")
+    path = os.path.join(os.path.realpath(HERE), "recorded")
+    berth("-L", f"{BOX}:/src/lf", "recorded", cwd=HERE)
+    berth("-a", "./recorded", f"{BOX}:recorded", cwd=HERE)
     done = run(BERTH, "audit", "list", "--act", "container.copy_*", "--json", "-n", "2000")  # other cases copy meanwhile
-    both = [line for line in done.stdout.splitlines() if b'/recorded"' in line]
-    for act in (b"container.copy_out", b"container.copy_in"):
-        assert any(act in line for line in both), (act, done.stdout[-4000:], done.stderr)
+    records = [record for record in map(json.loads, done.stdout.splitlines()) if record.get("params", {}).get("outside") == path]
+    found = [(record["act"].rsplit("_", 1)[1], record["phase"], *(record["params"].get(key) for key in ("inside", "archive", "follow_link", "to"))) for record in records]
+    assert sorted(found, key=repr) == [("in", "intent", "recorded", "yes", None, None), ("in", "outcome", "recorded", "yes", None, "/recorded"),
+                                       ("out", "intent", "/src/lf", None, "yes", None), ("out", "outcome", "/src/lf", None, "yes", path)], (found, done.stdout[-4000:])
 
 
 def start(name, needed, *options):
