@@ -9,7 +9,7 @@
 
 #include "inside/copying.h"
 
-#define LINKS_MAX 8 /* that are followed, one after another */
+#define LINKS_MAX 40 /* that are followed, one after another, as by Linux */
 #define TMPFS "the tmpfs "
 
 const char *inside_clean(struct copying *x, const char *path, size_t n)
@@ -160,9 +160,13 @@ static int follow_link(struct copying *x, const char *link, const struct engine_
 {
 	char clean[INSIDE_NAME_MAX];
 
-	if (*is->target != '/' || !(*left)--)
-		return err_set(e, ERR_NOT_FOUND, "%s in %s is a link that leads nowhere.",
-			text_clean(clean, sizeof clean, link), x->shown);
+	text_clean(clean, sizeof clean, link);
+	if (*is->target != '/')
+		return err_set(e, ERR_NOT_FOUND, "%s in %s is a link that leads nowhere.", clean,
+			x->shown);
+	if (!(*left)--)
+		return err_set(
+			e, ERR_NOT_FOUND, "%s in %s is one of too many links.", clean, x->shown);
 	*path = arena_printf(&x->mem, "%s%s", is->target, rest);
 	*path = inside_clean(x, *path, strlen(*path));
 	return 0;

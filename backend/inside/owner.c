@@ -82,11 +82,12 @@ int inside_owner(const char *user, inside_read_fn *read_file, void *ctx, uid_t *
 	AUTO_STR struct str text = STR_INIT;
 	uint32_t id = 0, own_group = 0;
 	bool number = read_number(name, n, &id);
+	struct err why = ERR_INIT;
 
 	if (*name && !(number && *group)) {
-		if (read_file(ctx, file, &text, number ? NULL : e)) {
-			if (!number)
-				return -1;
+		if (read_file(ctx, file, &text, &why)) {
+			if (!number || why.kind != ERR_NOT_FOUND)
+				return err_copy(e, &why);
 		} else if (!find_line(text.s, name, &id, &own_group) && !number) {
 			return refuse_unknown(name, file, e);
 		}

@@ -729,6 +729,8 @@ static int read_users(void *ctx, const char *path, struct str *ret, struct err *
 
 	if (!text)
 		return err_set(why, ERR_NOT_FOUND, "there is no %s", path);
+	if (!strcmp(text, "!"))
+		return err_set(why, ERR_UNREACHABLE, "gone");
 	str_adds(ret, text);
 	return 0;
 }
@@ -738,7 +740,7 @@ static void users_of_a_container(void **state)
 	static const char *const files[] = {
 		"root:x:0:0::/:/bin/sh\nbroken\nme:x:12:34:me:/:/bin/sh\n\nlow:x:y:1:\nhuge:x:4294967295:1:\nend:x:5:6",
 		"staff:x:50:me,you\n"};
-	static const char *const none[] = {NULL, NULL};
+	static const char *const none[] = {NULL, NULL}, *const gone[] = {"!", "!"};
 	static const struct {
 		const char *user;
 		int uid, gid;
@@ -764,6 +766,8 @@ static void users_of_a_container(void **state)
 	assert_int_equal(uid, 7);
 	assert_int_equal(inside_owner("me", read_users, (void *)none, &uid, &gid, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	assert_int_equal(inside_owner("7", read_users, (void *)gone, &uid, &gid, &e), -1);
+	assert_int_equal(e.kind, ERR_UNREACHABLE);
 }
 
 static void the_first_file_of_a_tar(void **state)
