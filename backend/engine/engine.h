@@ -57,6 +57,7 @@ struct engine_info {
 	bool apparmor; /* it says that it puts profiles around containers */
 	bool rootless;
 	bool copies_mounts; /* of a running container also what was mounted at its start */
+	bool sends_owners;  /* of a container's files, in their tar */
 	const struct product *kind;
 	uint64_t lacks; /* bits of enum lack, berth/product.h */
 	const char *default_runtime;

@@ -36,6 +36,7 @@ static const struct product products[] = {
 		.mount_words = true,
 		.piece_stamps = true,
 		.copies_mounts = true,
+		.one_owner = true,
 		.lacks = BIT(LACK_SECCOMP_TEXT) | BIT(LACK_TMPFS_FILES) | BIT(LACK_READ_ONLY_ROOT) |
 			BIT(LACK_MOUNT_WORDS) | BIT(LACK_NPROC) | BIT(LACK_ENGINE_ID) |
 			BIT(LACK_DETACH_KEYS) | BIT(LACK_REMOVE_STOPS) | BIT(LACK_EXEC_ZERO) |

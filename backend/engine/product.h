@@ -35,6 +35,7 @@ struct product {
 	bool mount_words; /* mounts are words between commas, where no option is a choice of `false` */
 	bool piece_stamps;  /* of a line in its log each piece has a time of its own */
 	bool copies_mounts; /* from its version 3.1 on: see engine.h */
+	bool one_owner;     /* of all files of a container in the tar that it sends of them */
 	/* Bits of enum lack: of each of its engines, and of those without root in addition. */
 	uint64_t lacks, lacks_rootless;
 };

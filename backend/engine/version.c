@@ -105,6 +105,7 @@ static void hello_reply(struct engine_call *c, const struct http_reply *r)
 	}
 	h->info.lacks = product_lacks(&h->info);
 	h->info.copies_mounts = product_copies_mounts(&h->info);
+	h->info.sends_owners = !h->info.kind->one_owner;
 	h->fn(h->ctx, &h->info, NULL);
 	call_free(c);
 }

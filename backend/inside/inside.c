@@ -293,6 +293,10 @@ static int copy_out(struct copying *x, struct err *e)
 	uint64_t tar;
 	int rc;
 
+	if (x->c->keep_owner && !x->at.info.sends_owners)
+		return err_set(e, ERR_USAGE,
+			"%s sends files without their owners: copy without -a, or use `berth exec` and tar.",
+			x->at.info.product);
 	if (inside_look(x, &path, x->c->follow || src.slash, &is, e))
 		return -1;
 	if (!is.exists)
@@ -302,8 +306,9 @@ static int copy_out(struct copying *x, struct err *e)
 	if (!(is.mode & S_IFMT))
 		return refuse_special(src.path, " in the container", e);
 	inside_note_unseen(x, path, NULL);
-	if (!strcmp(x->c->outside, "-"))
-		return fetch(x, path, STDOUT_FILENO, &x->ret->bytes, e);
+	if (!strcmp(x->c->outside, "-")) /* with "/." the names in the tar begin with a dot */
+		return fetch(x, src.content ? join(x, path, ".") : path, STDOUT_FILENO,
+			&x->ret->bytes, e);
 	rc = place_outside(x, &src, S_ISDIR(is.mode), &dest, &u, e);
 	dir = u.dir;
 	if (rc)

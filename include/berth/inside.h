@@ -50,7 +50,8 @@ struct inside_copy {
 	const char *inside, *outside;
 	bool into;   /* the container; else out of it */
 	bool follow; /* the source, if it is a link */
-	/* Owners stay, by number.  Else they become the caller, or in a container its user. */
+	/* Owners stay, by number; not out of a container of podman, which does not send them (ERR_USAGE).  Else they become
+	 * the caller, or in a container its user. */
 	bool keep_owner;
 	bool (*stop)(void *ctx); /* asked often; true ends it with ERR_CANCELLED; may be NULL */
 	void *ctx;

@@ -276,6 +276,10 @@ def a_tar_through_the_pipe():
     done = berth(f"{BOX}:/src/d", "-")
     with tarfile.open(fileobj=io.BytesIO(done.stdout), errors="surrogateescape") as tar:
         assert "d/sub/b" in tar.getnames(), tar.getnames()
+    for path in ("/src/d/.", "/src/d", "/src/f", "/src/lf"):
+        ours, theirs = berth(f"{BOX}:{path}", "-").stdout, docker("cp", f"{BOX}:{path}", "-")
+        names = [tarfile.open(fileobj=io.BytesIO(one), errors="surrogateescape").getnames() for one in (ours, theirs)]
+        assert names[0] == names[1], (path, names)
     berth("-", f"{BOX}:/piped", input=done.stdout)
     noted = berth("-", f"{BOX}:/", input=done.stdout)
     assert docker("exec", BOX, "cat", "/piped/d/sub/b", "/d/sub/b") == b"b\nb\n"

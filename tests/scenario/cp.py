@@ -215,6 +215,34 @@ def a_container_that_goes_meanwhile():
 
 
 @case
+def owners_that_the_engine_does_not_send():
+    known = [path_is("/d", DIR), sends(tar_of("d")), path_is("/d/d", DIR), {"match": "^PUT .*archive", "do": "raw", "raw": raw("")}]
+    for into in (None, "-"):
+        result, _ = copy(*known, words=("-a", "x:/d"), into=into, product="podman", version="4.3.1")
+        result.fails_with(2, "podman", "owners")
+    result, there = copy(*known, product="podman", version="4.3.1")
+    assert result.code == 0 and there == ["d"], result.err
+    with tempfile.TemporaryDirectory() as top:
+        os.mkdir(os.path.join(top, "d"))
+        result, _ = copy(*known, words=("-a", os.path.join(top, "d")), into="x:/d", product="podman", version="4.3.1")
+        assert result.code == 0, result.err
+        if not os.geteuid():
+            result, there = copy(*known, words=("-a", "x:/d"))
+            assert result.code == 0 and there == ["d"], result.err
+    for option in ("-a", "-L"):
+        result, _ = copy(*known, words=(option, "-"), into="x:/d")
+        result.fails_with(2, "do not apply to -")
+
+
+@case
+def the_content_of_a_directory_as_a_tar():
+    for path, asks in (("/d/.", "%2Fd%2F."), ("/d/", "%2Fd"), ("/.", "%2F.")):
+        asked = []
+        result, _ = copy(path_is("/d", DIR), path_is("/", DIR), sends(tar_of("d")), words=(f"x:{path}",), into="-", asked=asked)
+        assert result.code == 0 and [r.rsplit("path=", 1)[1] for r in asked if r.startswith("GET") and "archive" in r] == [asks], (path, asked)
+
+
+@case
 def who_reads_slowly():
     """The engine is not late when it waits for us."""
     whole, some = tar_of("d", *(f"d/{n}" for n in range(100))), 70000  # a little more than a pipe takes

@@ -67,6 +67,10 @@ static int check_sides(const struct cp *x, struct err *e)
 	if (!*x->from.path || !*x->to.path)
 		return err_set(e, ERR_USAGE, "the path is missing in \"%.200s\".",
 			x->given->argv[*x->from.path ? 1 : 0]);
+	if (x->to.container && !strcmp(x->from.path, "-") &&
+		(cli_flag(x->given, "archive") || cli_flag(x->given, "follow-link")))
+		return err_set(e, ERR_USAGE,
+			"-a and -L do not apply to -, a tar that has its owners and links.");
 	if (x->from.container && !strcmp(x->to.path, "-") && isatty(STDOUT_FILENO))
 		return err_set(e, ERR_USAGE,
 			"- writes a tar to standard output, which is a terminal: redirect it.");
