@@ -112,6 +112,20 @@ bool control_answer(struct end *end, int conn, uid_t owner);
 void link_allow_held(struct end *end, const struct egress_target *to);
 void link_refuse_held(struct end *end, enum egress_verdict v);
 
+/* --- addresses.c --- */
+/* v4 mapped into v6 as v4. */
+struct egress_address address_read(const struct sockaddr *at);
+/* That names the address itself; NULL: none. */
+const struct egress_rule *address_rule(
+	const struct end *end, const struct egress_address *a, uint16_t port);
+/* That denies it, as it stands or as the v4 address that it carries; NULL: none. */
+const struct egress_rule *address_denial(
+	const struct end *end, const struct egress_address *a, uint16_t port);
+/* What an allowed name comes to. */
+bool address_may_be_dialled(const struct end *end, const struct egress_address *a, uint16_t port);
+/* The proxy that is asked for it.  NULL: it is this machine's, or everything is dialled from here. */
+const struct egress_rule *address_upstream(const struct end *end, const struct egress_address *a);
+
 /* --- reached.c --- */
 /* A connection to it passes bytes from now on, or the server of a route does; what it returns stays. */
 struct egress_reached *reached_add(struct end *end, const struct egress_target *to, bool by_route);

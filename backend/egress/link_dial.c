@@ -9,14 +9,8 @@
 #include "egress/link.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,94 +18,6 @@
 
 #include "egress/routes.h"
 #include "egress/upstream.h"
-
-/* By the rules that name the address itself: a person wrote it down. */
-static const struct egress_rule *judge_address(const struct link *l, const struct egress_address *a)
-{
-	struct egress_target t = {.literal = *a, .port = l->ask.to.port};
-
-	uv_inet_ntop(a->family, &a->v6, t.host, sizeof t.host);
-	return egress_judge(l->end->rules, l->end->nrules, &t);
-}
-
-static struct egress_address read_address(const struct sockaddr *at)
-{
-	struct egress_address a = {.family = at ? at->sa_family : 0};
-
-	if (a.family == AF_INET)
-		a.v4 = ((const struct sockaddr_in *)(const void *)at)->sin_addr;
-	else if (a.family == AF_INET6)
-		a.v6 = ((const struct sockaddr_in6 *)(const void *)at)->sin6_addr;
-	return a;
-}
-
-/* What an engine puts between its containers.  Not known: yes. */
-static bool is_bridge(const char *interface)
-{
-	struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
-	struct ifreq ask = {.ifr_data = (void *)&info};
-	AUTO_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	snprintf(ask.ifr_name, sizeof ask.ifr_name, "%s", interface);
-	if (fd < 0)
-		return true;
-	/* Some drivers have no name to tell; a bridge's has. */
-	return ioctl(fd, SIOCETHTOOL, &ask) ? errno != EOPNOTSUPP : !strcmp(info.driver, "bridge");
-}
-
-static bool is_beside(
-	const struct ifaddrs *i, const struct egress_address *own, const struct egress_address *a)
-{
-	const struct egress_address mask = read_address(i->ifa_netmask);
-	size_t len = own->family == AF_INET ? sizeof own->v4 : sizeof own->v6;
-
-	if (!own->family || own->family != a->family || mask.family != own->family)
-		return false;
-	for (size_t k = 0; k < len; k++)
-		if ((own->v6.s6_addr[k] ^ a->v6.s6_addr[k]) & mask.v6.s6_addr[k])
-			return false;
-	return true;
-}
-
-/* It is this machine's, or with `bridged` in a network of one of its bridges: as it stands or as the v4 address that it
- * carries. */
-static bool is_own_or_bridged(const struct egress_address *a, bool bridged)
-{
-	const struct egress_address inside = egress_v4_inside(a);
-	struct ifaddrs *all = NULL;
-	bool found = false;
-
-	if (getifaddrs(&all))
-		return true; /* not known: no */
-	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
-		const struct egress_address own = read_address(i->ifa_addr);
-
-		found = egress_same_address(&own, a) || egress_same_address(&own, &inside) ||
-			(bridged && (is_beside(i, &own, a) || is_beside(i, &own, &inside)) &&
-				is_bridge(i->ifa_name));
-	}
-	freeifaddrs(all);
-	return found;
-}
-
-/* Of these one that denies; NULL: none. */
-static const struct egress_rule *find_denial(const struct link *l, const struct egress_address *a)
-{
-	const struct egress_address inside = egress_v4_inside(a);
-	const struct egress_rule *r = judge_address(l, a);
-
-	if (!r || r->allow)
-		r = judge_address(l, &inside);
-	return r && !r->allow ? r : NULL;
-}
-
-static bool may_dial(const struct link *l, const struct egress_address *a)
-{
-	return !find_denial(l, a) &&
-		(judge_address(l, a) ||
-			(!egress_special(a) && !is_own_or_bridged(a, true) &&
-				!egress_of_engine(l->end->rules, l->end->nrules, a)));
-}
 
 /* What is asked for by its address, or as this machine, has a rule of its own. */
 static bool is_by_name(const struct link *l)
@@ -126,10 +32,10 @@ bool link_may_stay(const struct link *l)
 
 	if (!a->family)
 		return true;
-	if (find_denial(l, a))
+	if (address_denial(l->end, a, l->ask.to.port))
 		return false;
-	return l->by_rule ? may_dial(l, a)
-			  : !is_by_name(l) || judge_address(l, a) ||
+	return l->by_rule ? address_may_be_dialled(l->end, a, l->ask.to.port)
+			  : !is_by_name(l) || address_rule(l->end, a, l->ask.to.port) ||
 			!egress_of_engine(l->end->rules, l->end->nrules, a);
 }
 
@@ -138,7 +44,7 @@ static void note_address(struct link *l, const struct egress_address *a)
 	struct egress_event *e = end_event(l->end, l->id);
 
 	l->at = *a;
-	l->by_rule = is_by_name(l) && judge_address(l, a);
+	l->by_rule = is_by_name(l) && address_rule(l->end, a, l->ask.to.port);
 	if (e)
 		uv_inet_ntop(a->family, &a->v6, e->address, sizeof e->address);
 }
@@ -172,7 +78,7 @@ void link_dial_next(struct link *l)
 	while (l->tried < l->naddresses) {
 		const struct egress_address *a = &l->address[l->tried++];
 
-		if ((!l->by_proxy && find_denial(l, a)) || begin_dial(l, a))
+		if ((!l->by_proxy && address_denial(l->end, a, l->ask.to.port)) || begin_dial(l, a))
 			continue;
 		if (!l->by_proxy)
 			note_address(l, a);
@@ -191,16 +97,6 @@ static void keep_address(struct link *l, const struct egress_address *a)
 			return;
 	if (l->naddresses < LINK_ADDRESSES_MAX)
 		l->address[l->naddresses++] = *a;
-}
-
-/* NULL: it is this machine's, or everything is dialled from here. */
-static const struct egress_rule *find_upstream(const struct link *l)
-{
-	const struct egress_address *a = l->naddresses ? &l->address[0] : NULL;
-
-	return a && (egress_loopback(a) || is_own_or_bridged(a, false))
-		? NULL
-		: egress_upstream(l->end->rules, l->end->nrules);
 }
 
 static void look_up(struct link *l, const char *host);
@@ -241,7 +137,8 @@ static void go_by_proxy(struct link *l, const struct egress_rule *proxy)
 
 static void dial_first(struct link *l)
 {
-	const struct egress_rule *proxy = l->naddresses ? find_upstream(l) : NULL;
+	const struct egress_rule *proxy =
+		l->naddresses ? address_upstream(l->end, &l->address[0]) : NULL;
 
 	if (proxy) {
 		note_address(l, &l->address[0]);
@@ -256,22 +153,10 @@ static void dial_first(struct link *l)
 		"%s resolves only to private or local addresses, and no rule allows them");
 }
 
-static struct egress_address read_found(const struct addrinfo *i)
-{
-	struct egress_address a = {.family = i->ai_family};
-
-	if (a.family == AF_INET) {
-		a.v4 = ((const struct sockaddr_in *)(const void *)i->ai_addr)->sin_addr;
-		return a;
-	}
-	a.v6 = ((const struct sockaddr_in6 *)(const void *)i->ai_addr)->sin6_addr;
-	return IN6_IS_ADDR_V4MAPPED(&a.v6) ? egress_v4_inside(&a) : a;
-}
-
 /* The name is not known here. */
 static void refuse_unknown_name(struct link *l)
 {
-	const struct egress_rule *proxy = find_upstream(l);
+	const struct egress_rule *proxy = egress_upstream(l->end->rules, l->end->nrules);
 
 	if (proxy && proxy->upstream & EGRESS_UPSTREAM_TRUSTED)
 		go_by_proxy(l, proxy);
@@ -293,9 +178,9 @@ static void on_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *fou
 		return;
 	}
 	for (const struct addrinfo *i = found; i; i = i->ai_next) {
-		struct egress_address a = read_found(i);
+		struct egress_address a = address_read(i->ai_addr);
 
-		if (l->by_proxy || may_dial(l, &a))
+		if (l->by_proxy || address_may_be_dialled(l->end, &a, l->ask.to.port))
 			keep_address(l, &a);
 	}
 	uv_freeaddrinfo(found);
@@ -339,7 +224,7 @@ void link_locate(struct link *l)
 		look_up(l, l->ask.to.host);
 		return;
 	}
-	denial = find_denial(l, &l->address[0]);
+	denial = address_denial(l->end, &l->address[0], l->ask.to.port);
 	if (denial)
 		link_refuse_denied(l, denial);
 	else
