@@ -29,11 +29,26 @@ static struct egress_address read_address(const struct sockaddr *at)
 	return a;
 }
 
+static struct egress_address unmap_v4(const struct egress_address *a)
+{
+	return a->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->v6) ? egress_v4_inside(a) : *a;
+}
+
 struct egress_address address_read(const struct sockaddr *at)
 {
-	struct egress_address a = read_address(at);
+	const struct egress_address a = read_address(at);
 
-	return a.family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a.v6) ? egress_v4_inside(&a) : a;
+	return unmap_v4(&a);
+}
+
+int address_parse(const char *text, struct egress_address *ret)
+{
+	struct egress_address a = {.family = strchr(text, ':') ? AF_INET6 : AF_INET};
+
+	if (uv_inet_pton(a.family, text, &a.v6))
+		return -1;
+	*ret = unmap_v4(&a);
+	return 0;
 }
 
 /* What an engine puts between its containers.  Not known: yes. */

@@ -115,6 +115,7 @@ void link_refuse_held(struct end *end, enum egress_verdict v);
 /* --- addresses.c --- */
 /* v4 mapped into v6 as v4. */
 struct egress_address address_read(const struct sockaddr *at);
+int address_parse(const char *text, struct egress_address *ret);
 /* That names the address itself; NULL: none. */
 const struct egress_rule *address_rule(
 	const struct end *end, const struct egress_address *a, uint16_t port);

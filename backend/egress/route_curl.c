@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <berth/mem.h>
 
@@ -199,6 +200,45 @@ static size_t on_transfer_body(char *bytes, size_t size, size_t n, void *ctx)
 	return taken == TRANSFER_FAIL ? 0 : taken;
 }
 
+/* For each address that the server's name comes to. */
+static curl_socket_t open_curl_socket(void *ctx, curlsocktype what, struct curl_sockaddr *at)
+{
+	struct transfer *t = ctx;
+	const struct egress_address a = address_read(&at->addr);
+
+	(void)what;
+	if (!t->proxy && !t->reach(t->ctx, &a, false))
+		return CURL_SOCKET_BAD;
+	return socket(at->family, at->socktype | SOCK_CLOEXEC, at->protocol);
+}
+
+static int on_curl_connected(void *ctx, char *server, char *own, int port, int own_port)
+{
+	struct transfer *t = ctx;
+	struct egress_address a;
+
+	(void)own;
+	(void)port;
+	(void)own_port;
+	if (t->proxy)
+		return CURL_PREREQFUNC_OK;
+	return !address_parse(server, &a) && t->reach(t->ctx, &a, true) ? CURL_PREREQFUNC_OK
+									: CURL_PREREQFUNC_ABORT;
+}
+
+/* -1: the library is too old to ask. */
+static int set_reach(struct transfer *t)
+{
+	const struct curl_calls *c = &t->curl->call;
+
+	return c->curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETFUNCTION, open_curl_socket) ||
+			c->curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t) ||
+			c->curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_curl_connected) ||
+			c->curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, t)
+		? -1
+		: 0;
+}
+
 static void append_header(struct transfer *t, const char *line)
 {
 	t->headers = t->curl->call.curl_slist_append(t->headers, line);
@@ -328,7 +368,7 @@ int transfer_begin(
 	c->curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
 	if (t->rate)
 		c->curl_easy_setopt(t->easy, CURLOPT_BUFFERSIZE, piece_of_rate(t->rate));
-	if (!c->curl_multi_add_handle(t->curl->multi, t->easy))
+	if (!set_reach(t) && !c->curl_multi_add_handle(t->curl->multi, t->easy))
 		return 0;
 	transfer_end(t);
 	return err_set(e, ERR_FAILED, "libcurl rejected a request");

@@ -48,7 +48,9 @@ struct route_link {
 	bool told, chunked, bodyless; /* the answer's head is in `out`; how its body is sent */
 	bool lost;                    /* the agent has gone */
 	bool charged;                 /* what it cost was added, if anything */
-	const char *why;              /* what we did not like of the answer or the body */
+	bool dialled, barred;         /* an address of its server was; another may not be */
+	struct egress_address at; /* that the request went to; family 0: not yet, or by a proxy */
+	const char *why;          /* what we did not like of the answer or the body */
 	uint64_t id, up, down;
 };
 
@@ -235,6 +237,39 @@ static size_t give_body(void *ctx, char *out, size_t cap)
 	return l->starved ? TRANSFER_LATER : (size_t)n;
 }
 
+/* What the route names as an address or as this machine was written down by a person; a name is judged as those of rules. */
+static bool may_dial_route(
+	const struct end *end, const struct route *r, const struct egress_address *a)
+{
+	const struct egress_target *to = &r->to.at;
+
+	if (address_denial(end, a, to->port))
+		return false;
+	if (to->literal.family)
+		return egress_same_address(a, &to->literal);
+	return route_reaches_host(to) ? egress_loopback(a)
+				      : address_may_be_dialled(end, a, to->port);
+}
+
+static bool may_reach(void *ctx, const struct egress_address *a, bool connected)
+{
+	struct route_link *l = ctx;
+	struct egress_event *v = end_event(l->end, l->id);
+
+	if (!may_dial_route(l->end, l->route, a)) {
+		l->barred = true;
+		l->dialled &= !connected; /* it was, before the rules changed */
+		return false;
+	}
+	l->dialled = true;
+	if (!connected)
+		return true;
+	l->at = *a;
+	if (v)
+		uv_inet_ntop(a->family, &a->v6, v->address, sizeof v->address);
+	return true;
+}
+
 static void tell_answer_head(struct route_link *l)
 {
 	AUTO_STR struct str head = STR_INIT;
@@ -312,10 +347,27 @@ static size_t hear_answer_body(void *ctx, const char *bytes, size_t n)
 
 /* --- and what it says in the end, outside of it --- */
 
+static void refuse_unanswered(struct route_link *l, const char *trouble)
+{
+	AUTO_STR struct str why = STR_INIT;
+	char target[EGRESS_HOST_MAX + 8];
+
+	str_addf(&why, "the route %s: ", l->route->name);
+	if (l->barred && !l->dialled) {
+		egress_write_target(&l->route->to.at, target);
+		str_addf(&why,
+			"%s resolves only to private or local addresses, and no rule allows them",
+			target);
+		refuse_route(l, EGRESS_NO_ADDRESS, "502 Bad Gateway", why.s);
+		return;
+	}
+	str_adds(&why, l->why ? l->why : trouble ? trouble : "no answer");
+	refuse_route(l, EGRESS_UNREACHABLE, "502 Bad Gateway", why.s);
+}
+
 static void on_answered(void *ctx, const char *trouble)
 {
 	struct route_link *l = ctx;
-	AUTO_STR struct str why = STR_INIT;
 
 	charge_route(l, !l->lost && !trouble);
 	if (l->lost || (l->told && trouble)) {
@@ -323,11 +375,7 @@ static void on_answered(void *ctx, const char *trouble)
 		return;
 	}
 	if (!l->told) {
-		str_addf(&why, "the route %s: %s", l->route->name,
-			l->why            ? l->why
-				: trouble ? trouble
-					  : "no answer");
-		refuse_route(l, EGRESS_UNREACHABLE, "502 Bad Gateway", why.s);
+		refuse_unanswered(l, trouble);
 		return;
 	}
 	mask_end(&l->mask, &l->piece);
@@ -342,6 +390,13 @@ static bool is_route_denied(const struct end *end, const struct route *r)
 	const struct egress_rule *rule = egress_judge(end->rules, end->nrules, &r->to.at);
 
 	return rule && !rule->allow;
+}
+
+/* Its host is not denied, and where it leads to not taken since, as by a network of the engine. */
+static bool may_route_stay(const struct route_link *l)
+{
+	return !is_route_denied(l->end, l->route) &&
+		(!l->at.family || may_dial_route(l->end, l->route, &l->at));
 }
 
 /* 402, 429, 503 */
@@ -405,6 +460,7 @@ static void start_request(struct route_link *l)
 		.head = hear_answer_line,
 		.body = hear_answer_body,
 		.done = on_answered,
+		.reach = may_reach,
 		.curl = l->end->routes->curl,
 		.proxy = egress_upstream(l->end->rules, l->end->nrules),
 		.rate = egress_rate(l->end->rules, l->end->nrules),
@@ -561,7 +617,7 @@ void route_judge_again(struct end *end, bool all)
 
 	for (struct route_link *l = end->routes->links; l; l = next) {
 		next = l->next;
-		if (l->state != PASS_RUN || (!all && !is_route_denied(end, l->route)))
+		if (l->state != PASS_RUN || (!all && may_route_stay(l)))
 			continue;
 		note_route_verdict(l, EGRESS_CLOSED);
 		close_route(l);

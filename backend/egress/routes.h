@@ -200,8 +200,11 @@ struct transfer {
 	int (*head)(void *ctx, const char *line, size_t n);
 	size_t (*body)(void *ctx, const char *bytes, size_t n);
 	void (*done)(void *ctx, const char *trouble); /* NULL: all has come */
-	const char *login;                            /* of `proxy`; NULL: none */
-	const struct egress_rule *proxy;              /* NULL: none */
+	/* Before an address is dialled, and again (`connected`) before the request goes there: the connection may be that
+	 * of an earlier one.  Not of the proxy's own. */
+	bool (*reach)(void *ctx, const struct egress_address *a, bool connected);
+	const char *login;               /* of `proxy`; NULL: none */
+	const struct egress_rule *proxy; /* NULL: none */
 	uint64_t
 		rate; /* bytes a second; 0: no limit.  It is kept by give and body; pieces are small for it */
 	void *easy, *headers; /* NULL: none */

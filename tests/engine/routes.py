@@ -140,9 +140,10 @@ class Upstream(Server):
 make_certificates()
 UP = Upstream()
 ALLOW = ["GET /v1/*", "POST /v1/*", "PUT /v1/echo", "HEAD /v1/echo"]
+OWN = (f"127.77.0.2:{UP.port}",)  # where its name leads, which is this machine
 
 
-def write_route(route=None, more="", secrets="", host="api.test", allow=()):
+def write_route(route=None, more="", secrets="", host="api.test", allow=OWN):
     routes = {"openai": {"to": f"https://{host}:{UP.port}", "header": "Authorization: Bearer ${secret:MODEL}", "allow": ALLOW,
                          "ca": os.path.join(os.getcwd(), "ca.pem"), **(route or {})}}
     write_team(f"network: {{allow: {json.dumps(allow)}, {more} routes: {json.dumps(routes)}}}",
@@ -427,6 +428,22 @@ def _():
     assert got.startswith(b"HTTP/1.1 502 ") and len(UP.heard) == came, got
     write_route()
     berth("up", "team.yaml")
+
+
+@case("a name that leads to this machine is not dialled, unless a rule names the address")
+def _():
+    came = UP.came
+    write_route(allow=())
+    berth("up", "team.yaml")
+    got = ask("/openai/v1/x")
+    assert got.startswith(b"HTTP/1.1 502 ") and b"resolves only to private or local addresses" in got and UP.came == came, got
+    last = json.loads(berth("net", "log", ID, "-n", "1", "--json"))["connections"][-1]
+    assert last["verdict"] == "no address" and not last["address"], last
+    write_route()
+    berth("up", "team.yaml")
+    assert ask("/openai/v1/x").startswith(b"HTTP/1.1 200 ")
+    last = json.loads(berth("net", "log", ID, "-n", "1", "--json"))["connections"][-1]
+    assert last["verdict"] == "allowed" and last["address"] == "127.77.0.2", last
 
 
 @case("files that would let the key in, or say nothing, are refused")

@@ -5,6 +5,7 @@ In a network of its own, where this machine has a public address, and with names
 """
 import os
 import socket
+import ssl
 import subprocess
 import sys
 
@@ -39,7 +40,7 @@ if "OWN_NETWORK" not in os.environ:
     os.execvp("unshare", ["unshare", "-nm", "--propagation", "private", "sh", "-c",
                           f'mount --bind hosts /etc/hosts && ip link set lo up && ip addr add {OWN}/32 dev lo && '
                           'ip link add br-test type bridge && ip addr add 93.184.216.1/24 dev br-test && ip link set br-test up && ip route add local 93.184.219.0/24 dev lo && exec "$@"', "sh", sys.executable, __file__])
-from egress_end import PATIENCE, End, established, tell  # noqa: E402
+from egress_end import PATIENCE, End, established, tell, tell_routes  # noqa: E402
 from mcp_client import case, main  # noqa: E402
 from said import everything  # noqa: E402
 
@@ -109,6 +110,122 @@ def _():
                     assert everything(s) == b""
                 conn.close()
             tell("berth-x", *rules)
+
+
+def routes(*hosts, more=()):
+    tell_routes("berth-x", *(line for i, host in enumerate(hosts) for line in
+                             (f"route r{i}", f"to https://{host}:{PORT}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x", *more)))
+
+
+def asked_route(end, i):
+    s = socket.create_connection(end.agent.getsockname(), PATIENCE)
+    s.sendall(f"GET /r{i}/x HTTP/1.1\r\n\r\n".encode())
+    return s
+
+
+def said_of_route(end, i):
+    with asked_route(end, i) as s:
+        return everything(s).decode()
+
+
+def make_context():
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "key.pem", "-out", "cert.pem",
+                    "-days", "2", "-subj", "/CN=routed.test", "-addext", "subjectAltName=DNS:routed.test"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("cert.pem", "key.pem")
+    with open("cert.pem", encoding="ascii") as f:
+        return context, f.read().splitlines()
+
+
+TLS, CA = make_context()
+
+
+def accept_route():
+    conn, _ = HERE.accept()
+    conn.settimeout(PATIENCE)
+    return TLS.wrap_socket(conn, server_side=True)
+
+
+@case("a route leads to none of these by a name either; to what it, or a rule, names as an address it does")
+def _():
+    names = ("own", "wire", "bridged", "overlaid", "mapped", "nat", "tunnel", "bridged-nat", "overlaid-mapped", "overlaid-six")
+    engine = ("engine file 0 93.184.217.0/24", "engine file 0 2a0a:1:2::/48")
+    with End("berth-x", *engine) as end:
+        routes(*(f"{n}.test" for n in (*names, "public")), OWN)
+        for i, name in enumerate(names):
+            got = said_of_route(end, i)
+            # Where this machine has no v6, curl does not look for such addresses.
+            assert got.startswith("HTTP/1.1 502") and ("resolves only to private or local addresses" in got or i > 3), (name, got)
+        got = said_of_route(end, len(names))  # nobody is there, but somebody looked
+        assert got.startswith("HTTP/1.1 502") and "resolves only" not in got, got
+        assert is_nobody_here()
+        for i, rules in ((len(names) + 1, ()), (0, (f"allow session 1 {OWN}:{PORT}",))):
+            tell("berth-x", *engine, *rules)
+            with asked_route(end, i) as s:
+                conn, _ = HERE.accept()
+                assert conn.recv(1) == b"\x16"  # a ClientHello
+                conn.close()
+                assert everything(s).startswith(b"HTTP/1.1 502")
+        for i in (0, len(names) + 1):
+            tell("berth-x", *engine, f"allow session 1 {OWN}:{PORT}", f"deny session 1 [::ffff:{OWN}]:{PORT}")
+            assert not said_of_route(end, i).startswith("HTTP/1.1 200"), i
+    assert is_nobody_here()
+
+
+@case("this machine's loopback has a route by the name localhost, and no other is meant by it")
+def _():
+    with End("berth-x") as end:
+        tell_routes("berth-x", "route r0", f"to http://localhost:{PORT}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x")
+        with asked_route(end, 0) as s:
+            conn, _ = HERE.accept()
+            with conn:
+                assert conn.recv(4096).startswith(b"GET /x HTTP/1.1\r\n")
+                conn.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+            assert everything(s).startswith(b"HTTP/1.1 204")
+        tell("berth-x", f"deny session 1 127.0.0.1:{PORT}", f"deny session 1 [::1]:{PORT}")
+        assert said_of_route(end, 0).startswith("HTTP/1.1 502")
+    assert is_nobody_here()
+
+
+@case("what a route's server sends ends when the engine makes a network there, and nothing is sent there any more")
+def _():
+    taken = "engine file 0 93.184.219.0/24"
+    with End("berth-x") as end:
+        routes("routed.test", more=[f"ca {line}" for line in CA])
+        for later in ((), (f"allow session 1 {ROUTED}:{PORT}",)):
+            with asked_route(end, 0) as s:
+                with accept_route() as server:
+                    assert server.recv(4096).startswith(b"GET /x HTTP/1.1\r\n")
+                    server.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nx")
+                    got = b""
+                    while not got.endswith(b"\r\n\r\nx"):
+                        more = s.recv(4096)
+                        assert more, got
+                        got += more
+                    tell("berth-x", taken, *later)
+                    if later:
+                        server.sendall(b"y")
+                    assert everything(s) == (b"y" if later else b"")
+            tell("berth-x", taken)
+            got = said_of_route(end, 0)
+            assert "resolves only to private or local addresses" in got, got
+            tell("berth-x")
+    assert is_nobody_here()
+
+
+@case("a connection that an earlier request left is not used again where the engine made a network")
+def _():
+    with End("berth-x") as end:
+        routes("routed.test", more=[f"ca {line}" for line in CA])
+        with asked_route(end, 0) as s:
+            with accept_route() as server:
+                assert server.recv(4096).startswith(b"GET /x HTTP/1.1\r\n")
+                server.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+                assert everything(s).endswith(b"\r\n\r\nx")
+                tell("berth-x", "engine file 0 93.184.219.0/24")
+                assert "resolves only to private or local addresses" in said_of_route(end, 0)
+                assert server.recv(4096) == b""
+    assert is_nobody_here()
 
 
 @case("what is on a bridge of this machine is no service of its own: it is asked of the upstream proxy")
