@@ -239,10 +239,10 @@ static int set_reach(struct transfer *t)
 		: 0;
 }
 
-static void append_header(struct transfer *t, const char *line)
+static void append_line(const struct transfer *t, void **list, const char *line)
 {
-	t->headers = t->curl->call.curl_slist_append(t->headers, line);
-	if (!t->headers)
+	*list = t->curl->call.curl_slist_append(*list, line);
+	if (!*list)
 		abort();
 }
 
@@ -259,13 +259,13 @@ static void make_headers(struct transfer *t, const struct route *r, const struct
 
 		accepts |= route_same_header(line, name, "accept");
 		if (!route_same_header(line, name, r->header.name))
-			append_header(t, line);
+			append_line(t, &t->headers, line);
 	}
 	if (!accepts)
-		append_header(t, "Accept:");
-	append_header(t, "Expect:");
+		append_line(t, &t->headers, "Accept:");
+	append_line(t, &t->headers, "Expect:");
 	key = xasprintf("%s: %s%s%s", r->header.name, r->header.before, r->key, r->header.after);
-	append_header(t, key);
+	append_line(t, &t->headers, key);
 	explicit_bzero(key, strlen(key));
 }
 
@@ -300,11 +300,24 @@ static void set_trust(struct transfer *t, const struct route *r)
 	c->curl_easy_setopt(t->easy, CURLOPT_CAPATH, NULL);
 }
 
+/* TLS stays with the name. */
+static void set_via(struct transfer *t)
+{
+	bool v6 = t->at.family == AF_INET6;
+	char host[INET6_ADDRSTRLEN], via[INET6_ADDRSTRLEN + 8];
+
+	if (!t->at.family || uv_inet_ntop(t->at.family, &t->at.v6, host, sizeof host))
+		return;
+	snprintf(via, sizeof via, "::%s%s%s:", v6 ? "[" : "", host, v6 ? "]" : "");
+	append_line(t, &t->via, via);
+	t->curl->call.curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, t->via);
+}
+
 /* The key's header goes to the server alone; what the proxy says of itself is not the agent's. */
-static void set_proxy(struct transfer *t, const struct route *r)
+static void set_proxy(struct transfer *t)
 {
 	const struct curl_calls *c = &t->curl->call;
-	const struct egress_rule *proxy = egress_loopback(&r->to.at.literal) ? NULL : t->proxy;
+	const struct egress_rule *proxy = t->proxy;
 	char url[EGRESS_RULE_MAX] = "";
 
 	if (proxy)
@@ -331,7 +344,8 @@ static void set_address(struct transfer *t, const struct route *r, const struct 
 		r->to.at.host, v6 ? "]" : "", r->to.at.port);
 	c->curl_easy_setopt(t->easy, CURLOPT_URL, url);
 	c->curl_easy_setopt(t->easy, CURLOPT_REQUEST_TARGET, a->target.s);
-	set_proxy(t, r);
+	set_proxy(t);
+	set_via(t);
 	c->curl_easy_setopt(t->easy, CURLOPT_FOLLOWLOCATION, 0L);
 	c->curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	c->curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
@@ -396,5 +410,7 @@ void transfer_end(struct transfer *t)
 	}
 	if (t->headers)
 		t->curl->call.curl_slist_free_all(t->headers);
-	t->easy = t->headers = NULL;
+	if (t->via)
+		t->curl->call.curl_slist_free_all(t->via);
+	t->easy = t->headers = t->via = NULL;
 }

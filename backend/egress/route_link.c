@@ -21,7 +21,7 @@
 #define OUT_MAX 262144 /* not yet taken by the agent; the server waits */
 #define ANSWER_HEAD_MAX 65536
 
-enum passing { PASS_HEAD, PASS_RUN, PASS_FLUSH, PASS_LINGER, PASS_CLOSED };
+enum passing { PASS_HEAD, PASS_LOOKUP, PASS_RUN, PASS_FLUSH, PASS_LINGER, PASS_CLOSED };
 
 struct route_link {
 	struct end *end;
@@ -30,6 +30,7 @@ struct route_link {
 	int client, handles;
 	uv_poll_t poll;
 	uv_timer_t timer;
+	uv_getaddrinfo_t lookup;
 	uint8_t *in;
 	size_t nin;
 	struct route_ask ask;
@@ -49,17 +50,15 @@ struct route_link {
 	bool lost;                    /* the agent has gone */
 	bool charged;                 /* what it cost was added, if anything */
 	bool dialled, barred;         /* an address of its server was; another may not be */
-	struct egress_address at; /* that the request went to; family 0: not yet, or by a proxy */
-	const char *why;          /* what we did not like of the answer or the body */
+	struct egress_address at;     /* that it leads to; family 0: not known yet, or not here */
+	const char *why;              /* what we did not like of the answer or the body */
 	uint64_t id, up, down;
 };
 
 static void drive_route(struct route_link *l);
 
-static void on_route_handle_closed(uv_handle_t *h)
+static void give_route_back(struct route_link *l)
 {
-	struct route_link *l = h->data;
-
 	if (--l->handles)
 		return;
 	route_ask_release(&l->ask);
@@ -68,6 +67,11 @@ static void on_route_handle_closed(uv_handle_t *h)
 	str_release(&l->piece);
 	free(l->in);
 	free(l);
+}
+
+static void on_route_handle_closed(uv_handle_t *h)
+{
+	give_route_back(h->data);
 }
 
 /* Its server takes a body, or answers. */
@@ -251,10 +255,18 @@ static bool may_dial_route(
 				      : address_may_be_dialled(end, a, to->port);
 }
 
+static void note_route_address(struct route_link *l, const struct egress_address *a)
+{
+	struct egress_event *v = end_event(l->end, l->id);
+
+	l->at = *a;
+	if (v)
+		uv_inet_ntop(a->family, &a->v6, v->address, sizeof v->address);
+}
+
 static bool may_reach(void *ctx, const struct egress_address *a, bool connected)
 {
 	struct route_link *l = ctx;
-	struct egress_event *v = end_event(l->end, l->id);
 
 	if (!may_dial_route(l->end, l->route, a)) {
 		l->barred = true;
@@ -262,11 +274,8 @@ static bool may_reach(void *ctx, const struct egress_address *a, bool connected)
 		return false;
 	}
 	l->dialled = true;
-	if (!connected)
-		return true;
-	l->at = *a;
-	if (v)
-		uv_inet_ntop(a->family, &a->v6, v->address, sizeof v->address);
+	if (connected)
+		note_route_address(l, a);
 	return true;
 }
 
@@ -347,21 +356,33 @@ static size_t hear_answer_body(void *ctx, const char *bytes, size_t n)
 
 /* --- and what it says in the end, outside of it --- */
 
-static void refuse_unanswered(struct route_link *l, const char *trouble)
+static void refuse_address(struct route_link *l, const char *why_not)
 {
 	AUTO_STR struct str why = STR_INIT;
 	char target[EGRESS_HOST_MAX + 8];
 
-	str_addf(&why, "the route %s: ", l->route->name);
+	egress_write_target(&l->route->to.at, target);
+	str_addf(&why, "the route %s: %s %s", l->route->name, target, why_not);
+	refuse_route(l, EGRESS_NO_ADDRESS, "502 Bad Gateway", why.s);
+}
+
+static void refuse_private(struct route_link *l)
+{
+	refuse_address(l, "resolves only to private or local addresses, and no rule allows them");
+}
+
+static void refuse_unanswered(struct route_link *l, const char *trouble)
+{
+	AUTO_STR struct str why = STR_INIT;
+
 	if (l->barred && !l->dialled) {
-		egress_write_target(&l->route->to.at, target);
-		str_addf(&why,
-			"%s resolves only to private or local addresses, and no rule allows them",
-			target);
-		refuse_route(l, EGRESS_NO_ADDRESS, "502 Bad Gateway", why.s);
+		refuse_private(l);
 		return;
 	}
-	str_adds(&why, l->why ? l->why : trouble ? trouble : "no answer");
+	str_addf(&why, "the route %s: %s", l->route->name,
+		l->why            ? l->why
+			: trouble ? trouble
+				  : "no answer");
 	refuse_route(l, EGRESS_UNREACHABLE, "502 Bad Gateway", why.s);
 }
 
@@ -441,20 +462,13 @@ static bool judge_route(struct route_link *l)
 	return !status;
 }
 
-static void start_request(struct route_link *l)
+/* By a proxy, which is asked for `at` in the name's place; NULL: for the name. */
+static void begin_request(
+	struct route_link *l, const struct egress_rule *proxy, const struct egress_address *at)
 {
-	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	struct err why = ERR_INIT;
 
-	l->nin -= l->ask.used;
-	memmove(l->in, l->in + l->ask.used, l->nin);
-	if (!judge_route(l))
-		return;
 	l->state = PASS_RUN;
-	l->mask = (struct mask){l->route->key, l->route->back, l->route->nkey, 0};
-	route_body_init(&l->body, &l->ask);
-	if (l->ask.expects && l->body.state != BODY_DONE)
-		str_adds(&l->out, go_on);
 	l->transfer = (struct transfer){.ctx = l,
 		.give = give_body,
 		.head = hear_answer_line,
@@ -462,7 +476,8 @@ static void start_request(struct route_link *l)
 		.done = on_answered,
 		.reach = may_reach,
 		.curl = l->end->routes->curl,
-		.proxy = egress_upstream(l->end->rules, l->end->nrules),
+		.proxy = proxy,
+		.at = at ? *at : (struct egress_address){0},
 		.rate = egress_rate(l->end->rules, l->end->nrules),
 		.login = l->end->routes->login.s};
 	if (transfer_begin(&l->transfer, l->route, &l->ask, &why)) {
@@ -474,6 +489,80 @@ static void start_request(struct route_link *l)
 	l->route->requests++;
 	l->route->figures->requests++;
 	uv_timer_start(&l->timer, on_route_late, QUIET_MS, 0);
+}
+
+/* For a proxy, which must be trusted to be given a name that is not known here.  `at`, NULL: none, may be dialled. */
+static void begin_by_proxy(struct route_link *l, bool known, const struct egress_address *at)
+{
+	const struct egress_rule *proxy = address_upstream(l->end, at);
+	bool trusted = proxy && proxy->upstream & EGRESS_UPSTREAM_TRUSTED;
+
+	if (at)
+		note_route_address(l, at);
+	if (known && !at)
+		refuse_private(l);
+	else if (!known && !trusted)
+		refuse_address(l,
+			"cannot be resolved here, and the upstream proxy is not trusted to resolve it; the "
+			"operator can allow that (upstream: {trusted: true})");
+	else
+		begin_request(l, proxy, trusted ? NULL : at);
+}
+
+static void on_route_looked_up(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+	struct route_link *l = req->data;
+	struct egress_address a = {0};
+	const struct addrinfo *i;
+
+	if (l->state == PASS_LOOKUP) {
+		for (i = found; i; i = i->ai_next) {
+			a = address_read(i->ai_addr);
+			if (may_dial_route(l->end, l->route, &a))
+				break;
+		}
+		begin_by_proxy(l, !status, i ? &a : NULL);
+		watch_route(l);
+	}
+	uv_freeaddrinfo(found);
+	give_route_back(l);
+}
+
+static void look_up_route(struct route_link *l)
+{
+	const struct addrinfo want = {.ai_socktype = SOCK_STREAM};
+
+	l->state = PASS_LOOKUP;
+	l->lookup.data = l;
+	if (uv_getaddrinfo(&l->end->loop, &l->lookup, on_route_looked_up, l->route->to.at.host,
+		    NULL, &want))
+		refuse_address(l, "cannot be resolved now");
+	else
+		l->handles++;
+}
+
+static void start_request(struct route_link *l)
+{
+	static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	const struct egress_target *to;
+
+	l->nin -= l->ask.used;
+	memmove(l->in, l->in + l->ask.used, l->nin);
+	if (!judge_route(l))
+		return;
+	l->mask = (struct mask){l->route->key, l->route->back, l->route->nkey, 0};
+	route_body_init(&l->body, &l->ask);
+	if (l->ask.expects && l->body.state != BODY_DONE)
+		str_adds(&l->out, go_on);
+	to = &l->route->to.at;
+	/* From here each address is judged when it is dialled, and none is looked up for a connection that there is. */
+	if (route_reaches_host(to) || !egress_upstream(l->end->rules, l->end->nrules))
+		begin_request(l, NULL, NULL);
+	else if (!to->literal.family)
+		look_up_route(l);
+	else
+		begin_by_proxy(l, true,
+			may_dial_route(l->end, l->route, &to->literal) ? &to->literal : NULL);
 }
 
 static void hear_route_head(struct route_link *l)
@@ -559,6 +648,7 @@ static void drive_route(struct route_link *l)
 		else
 			hear_route_head(l);
 		break;
+	case PASS_LOOKUP: send_out(l); break;
 	case PASS_RUN: run_route(l); break;
 	case PASS_FLUSH:
 		send_out(l);
@@ -617,7 +707,8 @@ void route_judge_again(struct end *end, bool all)
 
 	for (struct route_link *l = end->routes->links; l; l = next) {
 		next = l->next;
-		if (l->state != PASS_RUN || (!all && may_route_stay(l)))
+		if ((l->state != PASS_RUN && l->state != PASS_LOOKUP) ||
+			(!all && may_route_stay(l)))
 			continue;
 		note_route_verdict(l, EGRESS_CLOSED);
 		close_route(l);

@@ -207,7 +207,9 @@ struct transfer {
 	const struct egress_rule *proxy; /* NULL: none */
 	uint64_t
 		rate; /* bytes a second; 0: no limit.  It is kept by give and body; pieces are small for it */
-	void *easy, *headers; /* NULL: none */
+	struct egress_address
+		at; /* that the proxy is asked for, in the name's place; family 0: none */
+	void *easy, *headers, *via; /* NULL: none */
 	struct route_curl *curl;
 };
 

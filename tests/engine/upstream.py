@@ -103,7 +103,8 @@ ALLOW = ["far.test", "far.test:80", "far.test:7", "far.test:9", "six.test:9", "i
          f"{HERE}:{LOCAL.port}", f"host.docker.internal:{Server(echo).port}"]
 OWN_PORT = int(ALLOW[-1].rsplit(":", 1)[1])
 write("login", LOGIN + "\n", 0o600)
-ROUTE = {"api": {"to": "https://api.nowhere.test", "header": "X-Key: ${secret:KEY}", "allow": ["GET /*"], "ca": f"{os.getcwd()}/cert.pem"}}
+ROUTE = {name: {"to": f"https://{host}", "header": "X-Key: ${secret:KEY}", "allow": ["GET /*"], "ca": f"{os.getcwd()}/cert.pem"}
+         for name, host in (("api", "api.nowhere.test"), ("far", "far.test"), ("inner", "inner.test"))}
 KEY = "key-that-stays-outside"
 
 
@@ -183,6 +184,20 @@ def _():
     assert not PROXY.asked, PROXY.asked
 
 
+@case("a route's name is looked up and judged here, too, and TLS stays with the name")
+def _():
+    PROXY.asked.clear()
+    for name, words in (("inner", b"resolves only to private or local addresses"), ("api", b"cannot be resolved here, and the upstream proxy is not trusted")):
+        got = say(f"GET /{name}/x HTTP/1.1\r\n\r\n")
+        assert got.startswith(b"HTTP/1.1 502 ") and words in got, got
+    assert not PROXY.asked, PROXY.asked
+    got = say("GET /far/x HTTP/1.1\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 200 ") and got.endswith(b"secret") and b"Host: far.test\r\n" in SECURE.heard, (got, SECURE.heard)
+    assert [x.split("\r\n")[0] for x in PROXY.asked] == [f"CONNECT {FAR}:443 HTTP/1.1"] and KEY not in PROXY.asked[0], PROXY.asked
+    last = json.loads(berth("net", "log", ID, "-n", "1", "--json"))["connections"][-1]
+    assert last["address"] == FAR and last["verdict"] == "allowed", last
+
+
 @case("this machine's own, named by a rule, is dialled from here")
 def _():
     PROXY.asked.clear()
@@ -255,7 +270,7 @@ def _():
     up({"proxy": f"http://{HERE}:{PROXY.port}", "login": "LOGIN"})
     word = base64.b64encode(LOGIN.encode()).decode()
     passes("far.test:9")
-    assert say("GET /api/x HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    assert say("GET /far/x HTTP/1.1\r\nHost: 127.0.0.1:3128\r\n\r\n").startswith(b"HTTP/1.1 200 ")
     assert [f"Proxy-Authorization: Basic {word}" in x for x in PROXY.asked] == [True, True], PROXY.asked
     out = berth("net", "list", ID) + berth("net", "list", ID, "--json") + berth("net", "log", ID) + berth("net", "usage", ID, "--json")
     assert "pass:word" not in out and word not in out and ",login" in out, out

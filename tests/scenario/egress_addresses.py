@@ -236,6 +236,42 @@ def _():
             assert conn.recv(4096).startswith(f"CONNECT {BRIDGED}:{PORT} ".encode())
 
 
+@case("an upstream proxy is asked for the address that a route's name came to, and for none of these")
+def _():
+    proxy = f"upstream file 0 http://127.0.0.1:{PORT}"
+    with End("berth-x", proxy, "engine file 0 93.184.217.0/24") as end:
+        routes("own.test", "bridged.test", "overlaid.test", "nowhere.test", "public.test", BRIDGED)
+        for i in range(3):
+            assert "resolves only to private or local addresses" in said_of_route(end, i), i
+        assert "the upstream proxy is not trusted to resolve it" in said_of_route(end, 3)
+        assert is_nobody_here()
+        for i, address in ((4, PUBLIC), (5, BRIDGED)):
+            with asked_route(end, i) as s:
+                conn, _ = HERE.accept()
+                with conn:
+                    assert conn.recv(4096).startswith(f"CONNECT {address}:{PORT} HTTP/1.1\r\n".encode())
+                assert everything(s).startswith(b"HTTP/1.1 502")
+        tell("berth-x", f"{proxy},trusted")
+        for i, name in ((3, "nowhere"), (4, "public")):
+            with asked_route(end, i) as s:
+                conn, _ = HERE.accept()
+                with conn:
+                    assert conn.recv(4096).startswith(f"CONNECT {name}.test:{PORT} HTTP/1.1\r\n".encode())
+                assert everything(s).startswith(b"HTTP/1.1 502")
+    assert is_nobody_here()
+
+
+@case("a route to localhost, whose key goes unencrypted, goes past the upstream proxy")
+def _():
+    with End("berth-x", f"upstream file 0 http://127.0.0.1:{PORT}") as end:
+        tell_routes("berth-x", "route r0", f"to http://localhost:{PORT}", "header X-Key: ${secret:K}", "key 0123456789", "permit GET /x")
+        with asked_route(end, 0) as s:
+            conn, _ = HERE.accept()
+            with conn:
+                assert conn.recv(4096).startswith(b"GET /x HTTP/1.1\r\n")
+            assert everything(s).startswith(b"HTTP/1.1 502")
+
+
 @case("an address that is denied is denied by its names, too, however they write it")
 def _():
     with End("berth-x", f"allow file 0 other.test:{PORT}", f"allow file 0 nat.test:{PORT}", f"deny file 0 {OTHER}:{PORT}",
