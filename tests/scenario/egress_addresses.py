@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 OWN, OTHER = "93.184.215.20", "93.184.215.21"
 BRIDGED, OVERLAID, PUBLIC = "93.184.216.7", "93.184.217.7", "93.184.218.7"  # on this machine's bridge, in a network of the engine, elsewhere
 ROUTED = "93.184.219.7"  # answers here, and is on no interface
+LATER = "93.184.220.7"  # on a bridge that is made while an end runs
 HOSTS = f"""127.0.0.1 localhost
 {OWN} own.test
 ::ffff:{OWN} mapped.test
@@ -27,6 +28,7 @@ HOSTS = f"""127.0.0.1 localhost
 2a0a:1:2::7 overlaid-six.test
 {PUBLIC} public.test
 {ROUTED} routed.test
+{LATER} later.test
 """
 os.chdir(os.environ["TMPDIR"])
 os.environ["XDG_RUNTIME_DIR"] = os.getcwd()
@@ -90,6 +92,18 @@ def _():
         for name in ("bridged", "overlaid"):
             got = said(end, f"{name}.test:{PORT}")
             assert "does not answer" in got, (name, got)
+
+
+@case("a network that the engine makes while the end runs is known by its bridge: nobody has to tell")
+def _():
+    with End("berth-x", f"allow file 0 later.test:{PORT}") as end:
+        routes("later.test")
+        for got in (said(end, f"later.test:{PORT}"), said_of_route(end, 0)):
+            assert got.startswith("HTTP/1.1 502") and "resolves only" not in got, got
+        for words in ("link add br-later type bridge", "addr add 93.184.220.1/24 dev br-later", "link set br-later up"):
+            subprocess.run(["ip", *words.split()], check=True)
+        for got in (said(end, f"later.test:{PORT}"), said_of_route(end, 0)):
+            assert "resolves only to private or local addresses" in got, got
 
 
 @case("what is open by a name ends when the engine makes a network there")
