@@ -42,7 +42,8 @@ struct cleaning_work {
 };
 
 struct cleaning {
-	char *host, *context;
+	char *host, *context,
+		*name; /* name: of a host that stands in for the engine that is not here; NULL */
 	struct mailbox letters;
 	struct cleaning_work *works;
 	bool counting;
@@ -68,10 +69,12 @@ static void wake_from_cleaning(void *ctx)
 
 void cleaning_open(struct backend *b, const struct backend_options *o)
 {
+	const struct host_spec *h = *b->home->prefix ? &o->hosts[0] : NULL;
 	struct cleaning *c = b->cleaning = xcalloc(1, sizeof *c);
 
-	c->host = xstrdup(o->host);
-	c->context = xstrdup(o->context);
+	c->host = xstrdup(h ? h->endpoint : o->host);
+	c->context = xstrdup(h && !h->endpoint ? h->context : o->context);
+	c->name = xstrdup(h ? h->name : NULL);
 	mailbox_init(&c->letters, wake_from_cleaning, b);
 }
 
@@ -85,6 +88,7 @@ void cleaning_close(struct backend *b)
 	mailbox_release(&c->letters);
 	free(c->host);
 	free(c->context);
+	free(c->name);
 	free(c);
 }
 
@@ -132,6 +136,7 @@ static struct clean_host *open_clean_host(struct cleaning_work *w, struct err *e
 {
 	const struct clean_options o = {.host = w->b->cleaning->host,
 		.context = w->b->cleaning->context,
+		.name = w->b->cleaning->name,
 		.program = w->b->program,
 		.policy = &w->policy,
 		.stop = told_to_stop,

@@ -45,7 +45,7 @@
 #include "net/blocking.h"
 #include "observe/observe.h"
 
-#define SITE_PREFIX "@" /* of the ids of engines but the first */
+#define SITE_PREFIX "@" /* of the ids of engines that are known by a name of the settings */
 #define JOBS_SHOWN 256
 #define POOLS_SHOWN 32
 
@@ -88,8 +88,8 @@ struct site_past { /* remembering.c: where it is kept */
 struct site {
 	struct backend *b;
 	char *name; /* of several; NULL: it is alone */
-	/* Of its rows' engine id; "" of the first.  No engine can say that it is another than it is called here: whatever it
-	 * says stands behind this, and the first one's word begins otherwise. */
+	/* Of its rows' engine id; "" of the one that was named, or is here.  No engine can say that it is another than it is
+	 * called here: whatever it says stands behind this, and that one's word begins otherwise. */
 	char *prefix;
 	bool read_only; /* whatever else is */
 	struct endpoint endpoint;

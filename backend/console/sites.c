@@ -44,6 +44,11 @@ static bool is_nowhere(const struct backend_options *o, const struct endpoint *e
 	return o->nhosts && !o->host && !o->context && endpoint_is_nowhere(ep);
 }
 
+static char *host_prefix(const struct host_spec *h)
+{
+	return xasprintf(SITE_PREFIX "%s/", h->name);
+}
+
 static int choose_home(struct site *at, const struct backend_options *o, struct err *e)
 {
 	const struct endpoint_options eo = {.host = o->host, .context = o->context};
@@ -52,7 +57,10 @@ static int choose_home(struct site *at, const struct backend_options *o, struct 
 		return -1;
 	if (!is_nowhere(o, &at->endpoint))
 		return 0;
+	/* It stands in for the one that is not here, and must not be taken for it: it could say that it is that one. */
 	endpoint_release(&at->endpoint);
+	free(at->prefix);
+	at->prefix = host_prefix(&o->hosts[0]);
 	return choose_host(&o->hosts[0], &at->endpoint, e);
 }
 
@@ -80,7 +88,7 @@ static void add_host(struct backend *b, const struct host_spec *h)
 		return;
 	}
 	at->name = xstrdup(h->name);
-	at->prefix = xasprintf(SITE_PREFIX "%s/", h->name);
+	at->prefix = host_prefix(h);
 	at->read_only = h->read_only;
 	b->nsites++;
 }
@@ -160,7 +168,8 @@ static void set_up_sweep(struct backend *b)
 
 		s->mounts = b->home->sweep.mounts;
 		s->fd_budget = budget;
-		s->elsewhere = i > 0 && b->site[i].endpoint.transport != TRANSPORT_UNIX;
+		s->elsewhere =
+			*b->site[i].prefix && b->site[i].endpoint.transport != TRANSPORT_UNIX;
 	}
 }
 

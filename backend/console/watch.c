@@ -177,7 +177,7 @@ static void on_row_inspected(void *ctx, const struct engine_container *c, const 
 		note_heard(at);
 		r = model_take_inspection(&at->model, c, backend_now(at->b));
 		/* Otherwise the roster looks, on a thread of its own. */
-		if (at->b->once && at == at->b->home)
+		if (at->b->once && !*at->prefix)
 			r->c.mounts = mounts_of(r);
 		at->b->listener->row(at, r);
 		publish_soon(at->b);
