@@ -314,10 +314,13 @@ static int remember_again(struct bringing *b, const struct existing *x, struct e
 	snprintf(b->session.session, sizeof b->session.session, "%s", x->session);
 	snprintf(b->session.id, sizeof b->session.id, "%s", x->id);
 	snprintf(b->session.spec, sizeof b->session.spec, "%s", x->spec);
-	if (!session_load(b->session.name, &known, NULL) && !strcmp(known.id, x->id) &&
-		!strcmp(known.engine, b->session.engine))
+	if (session_load(b->session.name, &known, NULL) || strcmp(known.id, x->id) != 0 ||
+		strcmp(known.engine, b->session.engine) != 0)
+		return session_save(&b->session, e);
+	if (*known.endpoint)
 		return 0;
-	return session_save(&b->session, e);
+	memcpy(known.endpoint, b->session.endpoint, sizeof known.endpoint);
+	return session_save(&known, e);
 }
 
 /* What is in the agent's way; it may be protected, and it is in the log that it went. */
@@ -606,6 +609,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	snprintf(b->session.agent, sizeof b->session.agent, "%s", a->id);
 	snprintf(b->session.file, sizeof b->session.file, "%s", b->team->path);
 	snprintf(b->session.base, sizeof b->session.base, "%s", b->team->base);
+	snprintf(b->session.endpoint, sizeof b->session.endpoint, "%s", b->h->at.endpoint.url);
 	if (own_proof(b->h->at.info.id, a->container, b->session.session, b->proof, e))
 		return -1;
 	/* The lane's directory is part of what is mounted, so of what is compared. */

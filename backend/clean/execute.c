@@ -361,16 +361,23 @@ static int do_delete(struct worker *k, const struct clean_item *it, struct err *
 		k->en, how[it->type].what, it->name, "DELETE", target.s, NULL, ASK_MS, NULL, e);
 }
 
+/* Of an engine that is meant, or that its agent was brought up on: what another one says of itself must not take files away. */
+static bool may_forget(const struct clean_host *h, const struct session *record, bool recorded)
+{
+	return !h->name || (recorded && !strcmp(record->endpoint, h->at.endpoint.url));
+}
+
 /* The files that went with a container of ours, unless another one has them now. */
 static void forget_files(struct running *r, const char *name, const char *id)
 {
 	struct session record;
-	bool entered = enter_alone(), mine;
+	bool entered = enter_alone(), recorded, mine;
 
 	pthread_mutex_lock(&forgetting);
-	mine = session_load(name, &record, NULL) || !id ||
+	recorded = !session_load(name, &record, NULL);
+	mine = !recorded || !id ||
 		(!strcmp(record.id, id) && !strcmp(record.engine, r->h->at.info.id));
-	if (entered && mine) {
+	if (entered && mine && may_forget(r->h, &record, recorded)) {
 		lane_forget(name);
 		egress_forget(name);
 		terminals_forget(name);
@@ -750,6 +757,8 @@ int clean_carry_out(struct clean_host *h, const struct clean_plan *p, const stru
 			"The plan was made for the engine %.64s (%.80s); %.80s is a "
 			"different one: nothing was done.",
 			p->engine_name, p->endpoint, h->at.endpoint.url);
+	if (host_refuse_claim(h, e))
+		return -1;
 	pthread_mutex_init(&r.lock, NULL);
 	if (!how->board)
 		own = board_open(h->at.recorder.program, NULL);

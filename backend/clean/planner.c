@@ -77,6 +77,17 @@ static bool does_label_anonymous(const char *version)
 	return major == 0 || major >= 23;
 }
 
+int host_refuse_claim(const struct clean_host *h, struct err *e)
+{
+	char other[512];
+
+	if (!h->name || !session_at_other(h->at.info.id, h->at.endpoint.url, other))
+		return 0;
+	return err_set(e, ERR_CONFLICT,
+		"It has the id of the engine at %.200s, where agents were brought up: left out.",
+		other);
+}
+
 struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool foreign, bool sizes,
 	struct arena *mem, struct err *e)
 {
@@ -87,7 +98,7 @@ struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool 
 
 	/* Files are looked at before the engine's list, for a container that comes in between has
 	 * them too; sessions after it, for by then what the list has is either recorded or being made. */
-	if (world_sessions(&w, mem, e))
+	if (host_refuse_claim(h, e) || world_sessions(&w, mem, e))
 		return NULL;
 	/* Only by the engine that is meant here: what another one says of itself must not make files of this machine
 	 * leftovers. */

@@ -21,6 +21,10 @@ struct clean_host {
 	bool interrupted;
 };
 
+/* ERR_CONFLICT: of several hosts this one says that it is an engine that agents were brought up on elsewhere.  What is recorded
+ * of these, and what their containers prove, may not be its. */
+int host_refuse_claim(const struct clean_host *h, struct err *e);
+
 /* The world now, and what the rules say of it. */
 struct clean_plan *host_plan(struct clean_host *h, struct engine_sync *en, bool foreign, bool sizes,
 	struct arena *mem, struct err *e);

@@ -140,6 +140,8 @@ static int load_session(const char *path, struct session *s)
 	s->created_ms = strtoll(number, NULL, 10);
 	if (!take_line(&at, s->base, sizeof s->base))
 		s->base[0] = '\0';
+	if (!take_line(&at, s->endpoint, sizeof s->endpoint))
+		s->endpoint[0] = '\0';
 	return 0;
 }
 
@@ -160,8 +162,9 @@ int session_save(const struct session *s, struct err *e)
 	if (session_path(s->name, path, e))
 		return -1;
 	forget_checked(path, s->id);
-	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n", s->name, s->id, s->engine,
-		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base);
+	str_addf(&text, "%s\n%s\n%s\n%s\n%s\n%s\n%s\n%lld\n%s\n%s\n", s->name, s->id, s->engine,
+		s->session, s->agent, s->spec, s->file, (long long)s->created_ms, s->base,
+		s->endpoint);
 	if (file_replace(path, text.s, text.len, true) < 0)
 		return err_sys(e, errno, "cannot write the session record %s", path);
 	return 0;
@@ -232,6 +235,23 @@ size_t session_all(struct session *out, size_t max)
 		n += !load_session(file, &out[n]);
 	}
 	return n;
+}
+
+bool session_at_other(const char *engine, const char *endpoint, char other[512])
+{
+	AUTO_FREE struct session *all = xcalloc(SESSIONS_MAX, sizeof *all);
+	size_t n = session_all(all, SESSIONS_MAX);
+	bool found = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!*all[i].endpoint || strcmp(all[i].engine, engine) != 0)
+			continue;
+		if (!strcmp(all[i].endpoint, endpoint))
+			return false;
+		snprintf(other, sizeof all[i].endpoint, "%s", all[i].endpoint);
+		found = true;
+	}
+	return found;
 }
 
 bool session_elsewhere(const char *name, const char *agent, const char *id, const char *engine)

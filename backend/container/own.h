@@ -31,9 +31,10 @@ struct session {
 	char engine[128];
 	char session[SESSION_MAX];
 	char agent[64];
-	char spec[17];  /* hash of what was asked for */
-	char file[512]; /* the team file it came from, absolute */
-	char base[512]; /* what relative paths in it count from; "" in old records */
+	char spec[17];      /* hash of what was asked for */
+	char file[512];     /* the team file it came from, absolute */
+	char base[512];     /* what relative paths in it count from; "" in old records */
+	char endpoint[512]; /* where its engine was reached; "" in old records */
 	int64_t created_ms;
 };
 
@@ -44,6 +45,9 @@ void session_forget(const char *name);
 /* Lane, journal, rules and record go by the name alone.  ERR_CONFLICT: they are those of a container on
  * another engine. */
 int session_here(const char *name, const char *engine, struct err *e);
+/* Agents of that engine were brought up, and never at `endpoint`: whoever says there that it is that engine may be another.
+ * `other` is where they were. */
+bool session_at_other(const char *engine, const char *endpoint, char other[512]);
 /* On this engine another container than `id` was brought up under that name, or as that agent. */
 bool session_elsewhere(const char *name, const char *agent, const char *id, const char *engine);
 /* Who brings up or takes down a name holds this (a descriptor; closing it lets go).  ERR_CONFLICT: another

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -417,6 +418,24 @@ def clean_of_other_hosts_leaves_files_here():
         assert os.path.exists(record)
         only = berth(*options, "-H", "two", "clean", "--dry-run", "--json", env=env)
         assert [(i["type"], i["name"]) for i in only.json()["items"]] == [("leftover", "berth-live")], only.out
+
+
+@case
+def clean_of_hosts_believes_none_that_says_it_is_one_that_is_away():
+    """It has the agent's very container, not started yet, with its labels.  Where the engine was when the agent was brought up, it is not."""
+    live = {"name": "berth-live", "id": LIVE, "state": "created", "labels": made("berth-live", "live")}
+    away = "unix:///nonexistent/e.sock"
+    for endpoint, removed, stays in ((away, 0, True), ("", 1, True), (None, 1, False)):
+        with hosts(home=away, two={"containers": [live]}) as (fakes, options, env):
+            state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+            os.makedirs(os.path.join(env["XDG_STATE_HOME"], "berth"), mode=0o700)
+            shutil.copy(os.path.join(state, "berth/owner.key"), os.path.join(env["XDG_STATE_HOME"], "berth/owner.key"))  # of the labels
+            record = brought_up(env, fakes["two"].url if endpoint is None else endpoint)
+            done = berth(*options, "clean", "--all-hosts", "--yes", "--json", env=env)
+            two = {h["host"]: h for h in done.json()["hosts"]}["two"]
+            assert done.code != 0 and two.get("removed", 0) == removed == len(deleted(fakes["two"])), (endpoint, done.out, done.err)
+            assert (b"It has the id of the engine at unix:///nonexistent/e.sock" in done.err) == (endpoint == away), (endpoint, done.err)
+            assert os.path.exists(record) == stays, endpoint
 
 
 @case
