@@ -28,6 +28,7 @@ struct endpoint {
 	char *host;   /* of tcp and ssh, or NULL */
 	char *user, *far_path; /* of ssh; user NULL: as its configuration says */
 	uint16_t port;         /* ssh: 0 as its configuration says */
+	int wait_s;            /* ssh: how long connecting may take where nobody is asked */
 	char *ca, *cert, *key; /* TLS files, NULL when absent */
 	bool tls_verify;
 };
@@ -51,7 +52,8 @@ struct endpoint_reach {
 
 /* What must be done before an engine can be talked to: ssh, if it is behind that; else nothing.  ERR_UNREACHABLE: why not;
  * ERR_CANCELLED: `stop` returned true: ssh and what it started is then killed by berth-ssh, which may take two seconds more;
- * one that connected at that very moment ends when it is idle.  Thread: any; blocks, 45 s at most unless ssh asks. */
+ * one that connected at that very moment ends when it is idle.  Thread: any; blocks, 45 s at most (or BERTH_SSH_TIMEOUT says
+ * how long) unless ssh asks. */
 int endpoint_reach(const struct endpoint *ep, const struct endpoint_reach *how, struct err *e);
 /* What it is called among several where nothing else names it: by where it is.  Valid as long as it is. */
 const char *endpoint_name(const struct endpoint *ep);

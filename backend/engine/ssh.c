@@ -79,6 +79,22 @@ static char *name_of_host(const struct endpoint *ep, const char *suffix)
 	return xasprintf("%.*s%s", (int)(strrchr(ep->path, '-') - ep->path), ep->path, suffix);
 }
 
+static int read_wait(struct endpoint *ep, struct err *e)
+{
+	const char *text = getenv("BERTH_SSH_TIMEOUT");
+	unsigned long s = SSH_WAIT_S;
+	char *end = NULL;
+
+	if (text && *text)
+		s = isdigit((unsigned char)*text) ? strtoul(text, &end, 10) : 0;
+	if (!s || s > SSH_WAIT_MAX_S || (end && *end))
+		return err_set(e, ERR_USAGE,
+			"BERTH_SSH_TIMEOUT is not a number of seconds from 1 to %d",
+			SSH_WAIT_MAX_S);
+	ep->wait_s = (int)s;
+	return 0;
+}
+
 int ssh_parse(const char *s, struct endpoint *ep, struct err *e)
 {
 	const char *fault = host_ssh_fault(s);
@@ -109,7 +125,7 @@ int ssh_parse(const char *s, struct endpoint *ep, struct err *e)
 	ep->url = xasprintf("ssh://%s%s%s%s%s%s%s", ep->user ? ep->user : "", ep->user ? "@" : "",
 		six ? "[" : "", ep->host, six ? "]" : "", port,
 		strcmp(ep->far_path, FAR_SOCKET) ? ep->far_path : "");
-	return name_near_path(ep, e);
+	return read_wait(ep, e) || name_near_path(ep, e) ? -1 : 0;
 }
 
 /* ---- ssh */
@@ -126,9 +142,9 @@ static int64_t seconds_from_now(int s)
 	return clock_mono_ns() + s * INT64_C(1000000000);
 }
 
-static struct reaching begin_reaching(const struct endpoint_reach *how)
+static struct reaching begin_reaching(const struct endpoint *ep, const struct endpoint_reach *how)
 {
-	return (struct reaching){how, how->ask, seconds_from_now(SSH_WAIT_S)};
+	return (struct reaching){how, how->ask, seconds_from_now(ep->wait_s)};
 }
 
 /* The part of an ssh that asks nobody.  The time for which a person was asked does not count. */
@@ -250,14 +266,15 @@ static int run_ssh(const struct endpoint *ep, const char *control, const char *c
 static int start_master(
 	const struct endpoint *ep, const char *control, const struct reaching *r, struct err *e)
 {
-	char port[8];
+	char port[8], connect[32];
 	const char *argv[48] = {"ssh", "-f", "-N", "-T", "-M", "-a", "-x", "-S", control, "-o",
 		"ControlPersist=" SSH_IDLE_S, "-o", "ClearAllForwardings=yes", "-o",
 		"PermitLocalCommand=no", "-o", "RemoteCommand=none", "-o", "Tunnel=no", "-o",
-		"ConnectTimeout=30", "-o", "ServerAliveInterval=" SSH_ALIVE_S, "-o",
-		"ServerAliveCountMax=3"};
+		connect, "-o", "ServerAliveInterval=" SSH_ALIVE_S, "-o", "ServerAliveCountMax=3"};
 	size_t n = 25;
 
+	/* So that ssh itself says why, where it can: 30 s of the usual 45. */
+	snprintf(connect, sizeof connect, "ConnectTimeout=%d", (2 * ep->wait_s + 2) / 3);
 	if (!r->ask) {
 		argv[n++] = "-o";
 		argv[n++] = "BatchMode=yes";
@@ -359,7 +376,7 @@ static int end_master(
 
 int ssh_forward(const struct endpoint *ep, const struct endpoint_reach *how, struct err *e)
 {
-	const struct reaching r = begin_reaching(how);
+	const struct reaching r = begin_reaching(ep, how);
 	AUTO_FREE char *control = name_of_host(ep, ".ctl");
 	AUTO_CLOSE int fd = -1;
 
@@ -386,7 +403,7 @@ int ssh_forward(const struct endpoint *ep, const struct endpoint_reach *how, str
 int ssh_forget(const struct endpoint *ep, struct err *e)
 {
 	static const struct endpoint_reach how;
-	const struct reaching r = begin_reaching(&how);
+	const struct reaching r = begin_reaching(ep, &how);
 	AUTO_FREE char *control = name_of_host(ep, ".ctl");
 	AUTO_CLOSE int fd = take_ssh_lock(ep, &r, e);
 

@@ -17,7 +17,9 @@
 #define SSH_IDLE_S "60"
 #define SSH_ALIVE_S "1" /* a dead link is noticed after three of these */
 #define SSH_CHANNELS 5  /* of an engine: requests at once; its events are the sixth */
-#define SSH_WAIT_S 45   /* for ssh as a whole, where nobody is asked */
+#define SSH_WAIT_S \
+	45 /* for ssh as a whole, where nobody is asked, and BERTH_SSH_TIMEOUT does not say it */
+#define SSH_WAIT_MAX_S 300
 
 /* What follows ssh://.  Fills in url, host, user, port, far_path and path. */
 int ssh_parse(const char *s, struct endpoint *ep, struct err *e);

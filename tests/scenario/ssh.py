@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 
 from scenario import BERTH, HERE, SANITIZER, Fake, berth, case, case_of_patience, main, script, wait_for
 
@@ -124,6 +125,22 @@ def interrupts_end_what_waits_for_ssh():
             assert p.returncode in (130, -signal.SIGINT), (words, p.returncode, err)
             assert not SANITIZER.search(err), err.decode()
             wait_for(lambda: not it.alive(), f"{words}: ssh or what it started is still there")
+
+
+@case_of_patience
+def hosts_that_hang_are_given_up_in_time():
+    for words, code in (("ps", 3), ("exec a -- true", 125)):
+        with ssh() as it:
+            began = time.monotonic()
+            it.berth("-H", "ssh://hang", *words.split(), env={"BERTH_SSH_TIMEOUT": "2"}).fails_with(code, "ssh://hang", "no answer in time")
+            assert 2 <= time.monotonic() - began < 40, words  # by itself it is 45
+            assert all("ConnectTimeout=2" in entry[2] for entry in it.lines("connecting")), it.lines()
+            wait_for(lambda: not it.alive(), f"{words}: ssh or what it started is still there")
+            assert not [name for name in os.listdir(os.path.join(it.place, "r/berth/ssh")) if not name.endswith(".lock")]
+    with ssh() as it:
+        for bad in ("0", "301", "2s", "-1", " 2"):
+            it.berth("-H", "ssh://hang", "ps", env={"BERTH_SSH_TIMEOUT": bad}).fails_with(2, "BERTH_SSH_TIMEOUT", "from 1 to 300")
+        assert not it.lines(), it.lines()
 
 
 @case_of_patience

@@ -40,7 +40,8 @@ static void put_in_home(const char *name, const char *text)
 static int setup(void **state)
 {
 	static const char *const names[] = {"DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG",
-		"DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "XDG_RUNTIME_DIR"};
+		"DOCKER_TLS", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "XDG_RUNTIME_DIR",
+		"BERTH_SSH_TIMEOUT"};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++)

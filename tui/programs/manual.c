@@ -434,6 +434,9 @@ static void print_environment(void)
 			"lanes, and the console's commands and events, one line each; secrets "
 			"are masked, output is counted. Topics: engine, lane, commands, "
 			"events; default: all. For bug reports; read it before you pass it on"},
+		{"BERTH_SSH_TIMEOUT=SECONDS",
+			"how long connecting to an engine behind ssh may take where ssh asks nothing, "
+			"1 to 300; default: 45"},
 		{"BERTH_FOR_AGENT=ID",
 			"set by berth mcp for the commands that it starts: the audit log records them as that agent's"},
 		{"NO_COLOR", "when not empty: no colour"},
