@@ -28,6 +28,7 @@
 #include <berth/clock.h>
 #include <berth/mem.h>
 #include <berth/runtime.h>
+#include <berth/spawn.h>
 
 #include "egress/egress.h"
 #include "peers/engine.h"
@@ -39,6 +40,7 @@
 #define MANY 1000
 #define BACKLOG 4096
 #define PATIENCE_S 30
+#define NAME "bench" /* of the container that the end is for */
 
 struct egress_bench {
 	struct scratch dir;
@@ -51,8 +53,10 @@ struct egress_bench {
 	char *buf, *sent;
 	struct sockaddr_un control; /* of the end, by a name that the kernel chose */
 	socklen_t ncontrol;
-	int watch;     /* somebody who can be asked; -1: none */
-	uint64_t held; /* the connection that waited last, as the end counts them */
+	int watch;             /* somebody who can be asked; -1: none */
+	uint64_t held;         /* the connection that waited last, as the end counts them */
+	bool known;            /* to other berth processes: by files in directories of its own */
+	char *runtime, *state; /* what these were before */
 };
 
 /* -- sockets ------------------------------------------------------------------------------------------- */
@@ -208,7 +212,7 @@ static pid_t start_init(void)
 
 static void become_bench_end(const char *program, const char *rules, const int *given, int n)
 {
-	char *argv[] = {(char *)EGRESS_PROGRAM, (char *)"bench", (char *)rules, (char *)"1", NULL};
+	char *argv[] = {(char *)EGRESS_PROGRAM, (char *)NAME, (char *)rules, (char *)"1", NULL};
 	char *envp[] = {NULL};
 
 	for (int i = 0; i < n; i++)
@@ -220,17 +224,56 @@ static void become_bench_end(const char *program, const char *rules, const int *
 	_exit(1);
 }
 
-/* `asks`: no rule allows the server, and a person is asked. */
-static int start_end(struct egress_bench *b, bool asks, struct err *e)
+/* By a name that the kernel chooses; one that does not listen would wake the end all the time. */
+static int listen_unnamed(void)
+{
+	const struct sockaddr none = {.sa_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, &none, sizeof none.sa_family) || listen(fd, 8)) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* As `up` has it for those that decide by the agent's name: its lane is known, and its end has rules and a socket. */
+static int make_known(struct egress_bench *b, char rules[EGRESS_PATH_MAX], struct err *e)
+{
+	char run[PATH_MAX], lanes[PATH_MAX], path[PATH_MAX + 16];
+	FILE *f;
+
+	b->known = true;
+	b->runtime = xstrdup(getenv("XDG_RUNTIME_DIR"));
+	b->state = xstrdup(getenv("XDG_STATE_HOME"));
+	setenv("XDG_RUNTIME_DIR", b->dir.path, 1);
+	setenv("XDG_STATE_HOME", b->dir.path, 1);
+	if (runtime_dir(run, sizeof run, e) ||
+		runtime_subdir(lanes, sizeof lanes, run, "lanes", e) ||
+		egress_place(NAME, ".rules", rules, e))
+		return -1;
+	snprintf(path, sizeof path, "%s/" NAME ".lane", lanes);
+	f = fopen(path, "we");
+	if (!f)
+		return err_sys(e, errno, "cannot write %s", path);
+	fprintf(f, NAME "\n%064d\n" NAME "\nengine\nsession\n", 0);
+	fclose(f);
+	return 0;
+}
+
+/* `asks`: no rule allows the server, and a person is asked.  `known`: and may decide by the agent's name. */
+static int start_end(struct egress_bench *b, bool asks, bool known, struct err *e)
 {
 	char program[PATH_MAX], rules[PATH_MAX + 16];
-	const struct sockaddr none = {.sa_family = AF_UNIX};
-	int control = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), guest, null;
+	int control, guest, null;
 	FILE *f;
 
 	if (runtime_program(EGRESS_PROGRAM, program, e))
 		return err_set(e, ERR_NOT_FOUND, "%s is not beside this program", EGRESS_PROGRAM);
 	snprintf(rules, sizeof rules, "%s/bench.rules", b->dir.path);
+	if (known && make_known(b, rules, e))
+		return -1;
 	f = fopen(rules, "we");
 	if (!f)
 		return err_sys(e, errno, "cannot write %s", rules);
@@ -239,10 +282,9 @@ static int start_end(struct egress_bench *b, bool asks, struct err *e)
 	else
 		fprintf(f, "allow file 0 127.0.0.1:%u\n", b->server_port);
 	fclose(f);
-	/* By a name that the kernel chooses; one that does not listen would wake the end all the time. */
+	control = known ? egress_listen(NAME, EGRESS_SOCK, NULL) : listen_unnamed();
 	b->ncontrol = sizeof b->control;
-	if (bind(control, &none, sizeof none.sa_family) || listen(control, 8) ||
-		getsockname(control, (struct sockaddr *)&b->control, &b->ncontrol))
+	if (control < 0 || getsockname(control, (struct sockaddr *)&b->control, &b->ncontrol))
 		return err_sys(e, errno, "cannot listen for questions to the end");
 	b->init = start_init();
 	guest = (int)syscall(SYS_pidfd_open, b->init, 0);
@@ -280,13 +322,20 @@ static void teardown(void *ctx)
 	close(b->agent);
 	if (b->watch >= 0)
 		close(b->watch);
+	if (b->known) {
+		egress_forget(NAME);
+		set_or_unset("XDG_RUNTIME_DIR", b->runtime);
+		set_or_unset("XDG_STATE_HOME", b->state);
+	}
 	scratch_release(&b->dir);
+	free(b->runtime);
+	free(b->state);
 	free(b->buf);
 	free(b->sent);
 	free(b);
 }
 
-static void *set_up_end(struct bench_run *r, bool asks, struct err *e)
+static void *set_up_end(struct bench_run *r, bool asks, bool known, struct err *e)
 {
 	struct egress_bench *b = xcalloc(1, sizeof *b);
 	struct rlimit files;
@@ -303,7 +352,7 @@ static void *set_up_end(struct bench_run *r, bool asks, struct err *e)
 	b->relay = listen_here(&b->relay_port, e);
 	b->agent = listen_here(&b->agent_port, e);
 	if (b->server < 0 || b->relay < 0 || b->agent < 0 || scratch_init(&b->dir, e) ||
-		start_end(b, asks, e)) {
+		start_end(b, asks, known, e)) {
 		teardown(b);
 		return NULL;
 	}
@@ -315,7 +364,7 @@ static void *set_up_end(struct bench_run *r, bool asks, struct err *e)
 
 static void *setup(struct bench_run *r, struct err *e)
 {
-	return set_up_end(r, false, e);
+	return set_up_end(r, false, false, e);
 }
 
 /* -- the ways -------------------------------------------------------------------------------------------- */
@@ -456,15 +505,29 @@ static int say_to_end(
 	return steal_fd(&fd);
 }
 
-static void *set_up_asking(struct bench_run *r, struct err *e)
+static void *set_up_watched(struct bench_run *r, bool known, struct err *e)
 {
-	struct egress_bench *b = set_up_end(r, true, e);
+	struct egress_bench *b = set_up_end(r, true, known, e);
 
 	if (b && (b->watch = say_to_end(b, EGRESS_WATCH, NULL, 0, e)) < 0) {
 		teardown(b);
 		return NULL;
 	}
 	return b;
+}
+
+static void *set_up_asking(struct bench_run *r, struct err *e)
+{
+	return set_up_watched(r, false, e);
+}
+
+static void *set_up_deciding(struct bench_run *r, struct err *e)
+{
+	if (!berth_program()) {
+		err_set(e, ERR_NOT_FOUND, "berth is not beside this program");
+		return NULL;
+	}
+	return set_up_watched(r, true, e);
 }
 
 /* A new one, not what was said of the one before. */
@@ -516,6 +579,138 @@ static int answer_once(void *ctx, struct sample *s, struct err *e)
 		return -1;
 	s->seconds = now_s() - began;
 	return 0;
+}
+
+/* -- a decision: as the keys of the queue write it, and as a command that is started --------------------------- */
+
+/* Before each: nothing is decided yet. */
+static int forget_decisions(void *ctx, struct err *e)
+{
+	const struct egress_rule ask = {.ask_s = PATIENCE_S};
+	AUTO_CLOSE int lock = egress_lock(NAME, e);
+
+	(void)ctx;
+	return lock < 0 ? -1 : egress_save_rules(NAME, &ask, 1, e);
+}
+
+/* What A, S and X do, and `berth net ask`: the end acts, and a rule for the session is written down. */
+static int write_decision(struct egress_bench *b, enum egress_answer a, struct err *e)
+{
+	struct egress_target to;
+	char target[32];
+
+	snprintf(target, sizeof target, "127.0.0.1:%u", b->server_port);
+	return egress_parse_target(target, strlen(target), 0, &to, e)
+		? -1
+		: egress_decide(NAME, &to, a, e);
+}
+
+static int start_net(struct egress_bench *b, const char *verb, pid_t *ret, struct err *e)
+{
+	char target[32];
+	const char *argv[] = {"berth", "net", verb, NAME, target, NULL};
+	int rc;
+
+	snprintf(target, sizeof target, "127.0.0.1:%u", b->server_port);
+	rc = spawn_start(&(struct spawn){.path = berth_program(), .argv = argv}, ret);
+	return rc ? err_sys(e, rc, "cannot start berth net %s", verb) : 0;
+}
+
+static int end_net(pid_t pid, struct err *e)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status)
+		? 0
+		: err_set(e, ERR_FAILED, "berth net failed");
+}
+
+static int connect_held(struct egress_bench *b, struct err *e)
+{
+	AUTO_CLOSE int fd = connect_by_proxy(b, e);
+
+	return fd < 0 || await_held(b, e) ? -1 : steal_fd(&fd);
+}
+
+static int hear_refusal(int fd, struct sample *s, struct err *e)
+{
+	static const char no[] = "HTTP/1.1 403";
+	const uint64_t one = 1;
+	char said[sizeof no];
+
+	s->digest = digest_bytes(0, &one, sizeof one);
+	return recv(fd, said, sizeof no - 1, MSG_WAITALL) == (ssize_t)sizeof no - 1 &&
+			!memcmp(said, no, sizeof no - 1)
+		? 0
+		: err_set(e, ERR_FAILED, "the connection that was held is not refused");
+}
+
+static int decide_held(
+	struct egress_bench *b, enum egress_answer a, struct sample *s, struct err *e)
+{
+	AUTO_CLOSE int fd = connect_held(b, e);
+	double began = now_s();
+
+	if (fd < 0 || write_decision(b, a, e) ||
+		(a == EGRESS_ANSWER_DENY ? hear_refusal(fd, s, e)
+					 : hear_established(fd, e) || fetch_bytes(b, fd, 1, s, e)))
+		return -1;
+	s->seconds = now_s() - began;
+	return 0;
+}
+
+static int key_once(void *ctx, struct sample *s, struct err *e)
+{
+	return decide_held(ctx, EGRESS_ANSWER_ONCE, s, e);
+}
+
+static int key_session(void *ctx, struct sample *s, struct err *e)
+{
+	return decide_held(ctx, EGRESS_ANSWER_SESSION, s, e);
+}
+
+static int key_deny(void *ctx, struct sample *s, struct err *e)
+{
+	return decide_held(ctx, EGRESS_ANSWER_DENY, s, e);
+}
+
+static int net_allow(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+	AUTO_CLOSE int fd = connect_held(b, e);
+	double began = now_s();
+	pid_t pid;
+	int rc;
+
+	if (fd < 0 || start_net(b, "allow", &pid, e))
+		return -1;
+	rc = hear_established(fd, e) || fetch_bytes(b, fd, 1, s, e) ? -1 : 0;
+	s->seconds = now_s() - began;
+	return end_net(pid, rc ? NULL : e) ? -1 : rc;
+}
+
+/* What is open ends. */
+static int net_deny(void *ctx, struct sample *s, struct err *e)
+{
+	struct egress_bench *b = ctx;
+	AUTO_CLOSE int fd = connect_held(b, e);
+	double began;
+	char byte;
+	ssize_t n;
+	pid_t pid;
+	int rc;
+
+	if (fd < 0 || write_decision(b, EGRESS_ANSWER_SESSION, e) || hear_established(fd, e) ||
+		fetch_bytes(b, fd, 1, s, e))
+		return -1;
+	began = now_s();
+	if (start_net(b, "deny", &pid, e))
+		return -1;
+	n = recv(fd, &byte, 1, 0);
+	rc = !n || (n < 0 && errno == ECONNRESET) ? 0
+						  : err_set(e, ERR_FAILED, "what was open goes on");
+	s->seconds = now_s() - began;
+	return end_net(pid, rc ? NULL : e) ? -1 : rc;
 }
 
 static int one_splice(void *ctx, struct sample *s, struct err *e)
@@ -605,6 +800,26 @@ static const struct bench_case cases[] = {
 		.arms = {{"splice relay", one_splice}, {"answer", answer_once}},
 		.targets = {{"at most 100 ms from the answer to the effect", "answer", ON_MAX,
 			NO_BOUND, 0.1}}},
+	{.name = "decision",
+		.about =
+			"a held connection, from the decision that a key of the queue writes, or from the start of berth net allow, to its first byte or the refusal; an open one, from the start of berth net deny to its end",
+		.samples = 100,
+		.warmup = 3,
+		.setup = set_up_deciding,
+		.teardown = teardown,
+		.prepare = forget_decisions,
+		.arms = {{"allow once", key_once}, {"allow for the session", key_session},
+			{"deny", key_deny}, {"net allow", net_allow}, {"net deny", net_deny}},
+		.targets = {{"at most 100 ms from the decision to the effect", "allow once", ON_MAX,
+				    NO_BOUND, 0.1},
+			{"at most 100 ms from the decision to the effect", "allow for the session",
+				ON_MAX, NO_BOUND, 0.1},
+			{"at most 100 ms from the decision to the effect", "deny", ON_MAX, NO_BOUND,
+				0.1},
+			{"at most 100 ms from the start of the command to the effect", "net allow",
+				ON_MAX, NO_BOUND, 0.1},
+			{"at most 100 ms from the start of the command to the effect", "net deny",
+				ON_MAX, NO_BOUND, 0.1}}},
 	{.name = "many",
 		.about = "1,000 connections, all open at once, and a byte from each",
 		.samples = 10,
