@@ -1,7 +1,7 @@
 /*
  * key_names.c - what a named key sends to a program.
  *
- * Names are tmux's (tmux(1), KEY BINDINGS), bytes are xterm's (ctlseqs, "PC-Style Function Keys"): with a modifier the
+ * Names are tmux's (tmux(1), KEY BINDINGS) and those of berth's own keys, bytes are xterm's (ctlseqs, "PC-Style Function Keys"): with a modifier the
  * sequence gets a number, 1 + shift + 2 alt + 4 control.
  */
 #include <string.h>
@@ -23,8 +23,10 @@ static const struct {
 	{"Enter", .byte = '\r'},
 	{"Tab", .byte = '\t'},
 	{"Escape", .byte = 0x1B},
+	{"Esc", .byte = 0x1B},
 	{"Space", .byte = ' '},
 	{"BSpace", .byte = 0x7F},
+	{"Backspace", .byte = 0x7F},
 	{"Up", .letter = 'A'},
 	{"Down", .letter = 'B'},
 	{"Right", .letter = 'C'},
@@ -39,6 +41,10 @@ static const struct {
 	{"Delete", .number = 3},
 	{"PageUp", .number = 5},
 	{"PageDown", .number = 6},
+	{"Ins", .number = 2},
+	{"Del", .number = 3},
+	{"PgUp", .number = 5},
+	{"PgDn", .number = 6},
 	{"F5", .number = 15},
 	{"F6", .number = 17},
 	{"F7", .number = 18},
@@ -54,7 +60,7 @@ static int no_key(const char *name, struct err *e)
 	char shown[64];
 
 	return err_set(e, ERR_USAGE,
-		"`%s` is not a key; keys are Enter, Tab, BTab, Escape, Space, BSpace, Up, Down, Left, Right, Home, End, "
+		"`%s` is not a key; keys are Enter, Tab, BTab, Esc, Space, BSpace, Up, Down, Left, Right, Home, End, "
 		"Insert, Delete, PageUp, PageDown, F1 to F12 and single characters, with C-, M- or S- in front",
 		text_clean(shown, sizeof shown, name));
 }

@@ -15,12 +15,15 @@ static const struct {
 	const char *finals; /* "": any */
 	enum pass_reason reason;
 } rows[] = {
-	{LEX_ESCAPE, 0, 0, "78DEHMc=>", PASS_OK},
+	{LEX_ESCAPE, 0, 0, "78DEM=>", PASS_OK},
+	{LEX_ESCAPE, 0, 0, "c", PASS_SCREEN},
+	{LEX_ESCAPE, 0, 0, "H", PASS_LASTING}, /* tab stops */
 	{LEX_ESCAPE, 0, 0, "Z", PASS_QUERY},
 	{LEX_ESCAPE, 0, '(', "0AB", PASS_OK},
 	{LEX_ESCAPE, 0, ')', "0AB", PASS_OK},
 	{LEX_ESCAPE, 0, '#', "8", PASS_OK},
-	{LEX_CSI, 0, 0, "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu", PASS_OK},
+	{LEX_CSI, 0, 0, "@ABCDEFGHIJKLMPSTXZ`abdefmrsu", PASS_OK},
+	{LEX_CSI, 0, 0, "g", PASS_LASTING},
 	{LEX_CSI, 0, ' ', "q", PASS_OK},
 	{LEX_CSI, 0, '!', "p", PASS_OK},
 	{LEX_CSI, '?', 0, "JK", PASS_OK},
@@ -86,8 +89,8 @@ const char *pass_why(enum pass_reason r)
 static bool is_mode_passed(char leader, unsigned n)
 {
 	static const uint16_t plain[] = {4, 20},
-			      private[] = {1, 5, 6, 7, 9, 12, 25, 47, 1000, 1002, 1003, 1004, 1005,
-				      1006, 1015, 1047, 1048, 1049, 2004, 2026};
+			      private[] = {1, 5, 6, 7, 9, 12, 25, 1000, 1002, 1003, 1004, 1005,
+				      1006, 1015, 1048, 2004, 2026};
 	const uint16_t *known = leader ? private : plain;
 	size_t count = leader ? COUNT(private) : COUNT(plain);
 
@@ -95,6 +98,11 @@ static bool is_mode_passed(char leader, unsigned n)
 		if (known[i] == n)
 			return true;
 	return false;
+}
+
+static bool is_screen_mode(char leader, unsigned n)
+{
+	return leader && (n == 47 || n == 1047 || n == 1049);
 }
 
 struct passing {
@@ -108,7 +116,8 @@ static void pass_modes(struct passing *p, const struct lex_token *t)
 		if (is_mode_passed(t->leader, t->arg[i]))
 			str_addf(p->out, "\x1b[%s%u%c", t->leader ? "?" : "", t->arg[i], t->final);
 		else
-			p->pass->refused[PASS_UNKNOWN]++;
+			p->pass->refused[is_screen_mode(t->leader, t->arg[i]) ? PASS_SCREEN
+									      : PASS_UNKNOWN]++;
 	}
 }
 
@@ -166,6 +175,15 @@ static enum pass_reason judge_command(const struct lex_token *t)
 	return PASS_UNKNOWN;
 }
 
+/* What the numbers decide: a person's own scrollback, which CSI 3 J clears, and mouse tracking that waits for an answer. */
+static enum pass_reason judge_numbers(const struct lex_token *t)
+{
+	for (unsigned i = 0; t->final == 'J' && i < t->nargs; i++)
+		if (t->arg[i] == 3)
+			return PASS_LASTING;
+	return t->final == 'T' && t->nargs > 1 ? PASS_UNKNOWN : PASS_OK;
+}
+
 static enum pass_reason judge_sequence(const struct lex_token *t)
 {
 	if (t->kind == LEX_STRING && t->final == ']')
@@ -174,7 +192,8 @@ static enum pass_reason judge_sequence(const struct lex_token *t)
 		if (rows[i].kind == t->kind && rows[i].leader == t->leader &&
 			(rows[i].between == t->between || rows[i].between == ANY) &&
 			strchr(rows[i].finals, t->final))
-			return rows[i].reason;
+			return rows[i].reason || t->kind != LEX_CSI ? rows[i].reason
+								    : judge_numbers(t);
 	return PASS_UNKNOWN;
 }
 
@@ -214,7 +233,14 @@ static void pass_sequence(struct passing *p, const struct lex_token *t)
 
 static void pass_token(void *ctx, const struct lex_token *t)
 {
-	struct passing *p = ctx;
+	const struct passing *p = ctx;
+
+	pass_take(p->pass, t, p->out);
+}
+
+void pass_take(struct pass *pass, const struct lex_token *t, struct str *out)
+{
+	struct passing to = {pass, out}, *p = &to;
 
 	switch (t->kind) {
 	case LEX_ASCII: str_add(p->out, t->bytes, t->n); break;

@@ -1,7 +1,8 @@
 /*
  * pass.h - what of a program's output may reach the terminal of a person who is attached.
  *
- * Text, styles, motion, and the modes that programs on a whole screen need pass.  All else is refused, by a table whose
+ * Text, styles, motion, and the modes that programs on a whole screen need pass; that of the alternate screen does not, as a
+ * person who is attached has that screen all the time and each change of it is drawn again from the cells.  All else is refused, by a table whose
  * rows have reasons: what a terminal would answer (the answer would be typed into the program, or into the person's shell
  * after a detach), what reads or sets the clipboard, what outlives the program, and what is not known.  Text is UTF-8 that
  * may be shown (text.h); numbers are at most LEX_ARG_MAX.
@@ -24,6 +25,7 @@
 	X(LASTING, "it would outlive the program")                                        \
 	X(DEVICE, "it programs keys, prints, or sends data to the terminal's extensions") \
 	X(LINK, "only links to http and https pass")                                      \
+	X(SCREEN, "berth draws the other screen, and a cleared one, itself")              \
 	X(NOTICE, "berth reports notices itself")                                         \
 	X(UNKNOWN, "it is not known to be harmless")
 
@@ -42,7 +44,8 @@ struct pass {
 	uint64_t refused[PASS_REASONS_COUNT]; /* so many were, by reason */
 };
 
-/* Behind what `out` holds. */
+/* Behind what `out` holds: of bytes, or of a token of another lexer. */
+void pass_take(struct pass *p, const struct lex_token *t, struct str *out);
 void pass_through(struct pass *p, const char *bytes, size_t n, struct str *out);
 
 #endif

@@ -15,7 +15,7 @@ static const uint16_t modes[] = {
 
 void seen_init(struct seen *s)
 {
-	*s = (struct seen){.modes = SEEN_AT_START, .exit_code = -1};
+	*s = (struct seen){.modes = SEEN_AT_START, .exit_code = -1, .charset = {'B', 'B'}};
 }
 
 static void set_text(char to[TERMINAL_TITLE_MAX], const char *s, size_t n)
@@ -34,6 +34,37 @@ static void set_mode(struct seen *s, unsigned number, bool on)
 			s->modes = on ? s->modes | 1u << i : s->modes & ~(1u << i);
 }
 
+static void set_bit(struct seen *s, uint32_t bit, bool on)
+{
+	s->modes = on ? s->modes | bit : s->modes & ~bit;
+}
+
+/* DECSTR; and what a new size does to the margins. */
+static void reset_softly(struct seen *s)
+{
+	s->modes = (s->modes &
+			   ~(SEEN_BIT(CURSOR_KEYS) | SEEN_BIT(KEYPAD) | SEEN_BIT(ORIGIN) |
+				   SEEN_BIT(INSERT) | SEEN_BIT(SHIFTED))) |
+		SEEN_AT_START;
+	s->top = s->bottom = 0;
+	s->charset[0] = s->charset[1] = 'B';
+}
+
+void seen_resized(struct seen *s)
+{
+	s->modes &= ~SEEN_BIT(ORIGIN);
+	s->top = s->bottom = 0;
+}
+
+static void take_plain_modes(struct seen *s, const struct lex_token *t)
+{
+	for (unsigned i = 0; i < t->nargs; i++)
+		if (t->arg[i] == 4)
+			set_bit(s, SEEN_BIT(INSERT), t->final == 'h');
+		else if (t->arg[i] == 20)
+			set_bit(s, SEEN_BIT(NEWLINE), t->final == 'h');
+}
+
 static void take_csi(struct seen *s, const struct lex_token *t)
 {
 	if (t->leader == '?' && !t->between && (t->final == 'h' || t->final == 'l'))
@@ -42,19 +73,29 @@ static void take_csi(struct seen *s, const struct lex_token *t)
 	else if (!t->leader && t->between == ' ' && t->final == 'q' && lex_arg(t, 0, 0) <= 6)
 		s->cursor_shape = (uint8_t)lex_arg(t, 0, 0);
 	else if (!t->leader && t->between == '!' && t->final == 'p')
-		s->modes = (s->modes & ~(SEEN_BIT(CURSOR_KEYS) | SEEN_BIT(KEYPAD))) | SEEN_AT_START;
+		reset_softly(s);
+	else if (!t->leader && !t->between && (t->final == 'h' || t->final == 'l'))
+		take_plain_modes(s, t);
+	else if (!t->leader && !t->between && t->final == 'r' && t->nargs <= 2) {
+		s->top = (uint16_t)lex_arg(t, 0, 0);
+		s->bottom = (uint16_t)lex_arg(t, 1, 0);
+	}
 }
 
 static void take_escape(struct seen *s, const struct lex_token *t)
 {
-	if (t->between)
+	if (t->between) {
+		if ((t->between == '(' || t->between == ')') && strchr("0AB", t->final))
+			s->charset[t->between == ')'] = t->final;
 		return;
+	}
 	if (t->final == '=')
 		s->modes |= SEEN_BIT(KEYPAD);
 	else if (t->final == '>')
 		s->modes &= ~SEEN_BIT(KEYPAD);
 	else if (t->final == 'c') {
-		s->modes = SEEN_AT_START;
+		s->modes = 0;
+		reset_softly(s);
 		s->cursor_shape = 0;
 	}
 }
@@ -147,10 +188,18 @@ static void take_string(struct seen *s, const struct lex_token *t)
 	}
 }
 
+static void take_control(struct seen *s, uint32_t c)
+{
+	if (c == 7)
+		s->bells++;
+	else if (c == 0x0E || c == 0x0F)
+		set_bit(s, SEEN_BIT(SHIFTED), c == 0x0E);
+}
+
 void seen_take(struct seen *s, const struct lex_token *t)
 {
 	switch (t->kind) {
-	case LEX_CONTROL: s->bells += t->cp == 7; break;
+	case LEX_CONTROL: take_control(s, t->cp); break;
 	case LEX_ESCAPE: take_escape(s, t); break;
 	case LEX_CSI: take_csi(s, t); break;
 	case LEX_STRING: take_string(s, t); break;

@@ -17,6 +17,7 @@
 /* Private modes that change what a terminal sends, or how it draws: those that a person's terminal is to have. */
 #define SEEN_MODES(X)                        \
 	X(CURSOR_KEYS, 1)                    \
+	X(ORIGIN, 6)                         \
 	X(WRAP, 7)                           \
 	X(MOUSE_X10, 9)                      \
 	X(CURSOR, 25)                        \
@@ -35,6 +36,9 @@ enum seen_mode {
 	SEEN_MODES(X)
 #undef X
 		SEEN_KEYPAD, /* ESC = */
+	SEEN_INSERT,         /* CSI 4 h */
+	SEEN_NEWLINE,        /* CSI 20 h */
+	SEEN_SHIFTED,        /* SO */
 	SEEN_MODES_COUNT
 };
 #define SEEN_BIT(name) (1u << SEEN_##name)
@@ -47,6 +51,8 @@ struct seen {
 	uint32_t modes;       /* SEEN_BIT of each that is set */
 	uint8_t cursor_shape; /* DECSCUSR, 0: the terminal's own */
 	uint8_t prompt;       /* enum seen_prompt */
+	uint16_t top, bottom; /* of the margins, from 1; 0: all of the screen */
+	char charset[2];      /* G0 and G1: 'B', 'A' or '0' */
 	int exit_code;        /* that came with SEEN_DONE; -1: none did */
 	uint64_t bells, notices;
 	char title[TERMINAL_TITLE_MAX];
@@ -56,5 +62,6 @@ struct seen {
 
 void seen_init(struct seen *s);
 void seen_take(struct seen *s, const struct lex_token *t);
+void seen_resized(struct seen *s); /* the terminal has another size, so no margins */
 
 #endif

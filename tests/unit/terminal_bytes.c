@@ -173,6 +173,15 @@ static void modes_are_followed(void **state)
 				 .modes,
 		start);
 	assert_int_equal(see("\x1b[?1h\x1b=\x1b[!p").modes, start);
+	assert_int_equal(see("\x1b[?6h\x1b[4;20h\x0e").modes,
+		start | SEEN_BIT(ORIGIN) | SEEN_BIT(INSERT) | SEEN_BIT(NEWLINE) |
+			SEEN_BIT(SHIFTED));
+	assert_int_equal(see("\x1b[?6h\x1b[4h\x0e\x1b[!p").modes, start);
+	assert_int_equal(see("\x1b[3;20r").top, 3);
+	assert_int_equal(see("\x1b[3;20r").bottom, 20);
+	assert_int_equal(see("\x1b[3;20r\x1b[r").bottom, 0);
+	assert_int_equal(see("\x1b(0").charset[0], '0');
+	assert_int_equal(see("\x1b)0\x1b[!p").charset[1], 'B');
 	assert_int_equal(see("\x1b[5 q").cursor_shape, 5);
 	assert_int_equal(see("\x1b[99 q").cursor_shape, 0);
 }
@@ -204,7 +213,7 @@ static void what_draws_passes(void **state)
 	(void)state;
 	SAME("plain \xC3\xA9 \xE4\xB8\xAD \xF0\x9F\x98\x80\r\n\t\b\a");
 	SAME("\x1b[1;38;2;1;2;3m\x1b[4:3m\x1b[38:5:7mx\x1b[m\x1b[K\x1b[2J\x1b[;5H\x1b[3;20r\x1b[5b");
-	SAME("\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1006h\x1b[?2026h\x1b[4l\x1b[2 q\x1b[!p");
+	SAME("\x1b[?1048h\x1b[?25l\x1b[?2004h\x1b[?1006h\x1b[?2026h\x1b[4l\x1b[2 q\x1b[!p");
 	SAME("\x1b"
 	     "7\x1b"
 	     "8\x1bM\x1b=\x1b(0\x0e\x0f\x1b(B\x1b#8");
@@ -243,6 +252,18 @@ static void what_does_more_is_refused(void **state)
 	REFUSED("\x1b]1337;File=:AAAA\a", DEVICE);
 	REFUSED("\x1b]8;;file:///etc/passwd\a", LINK);
 	REFUSED("\x1b]9;look\a", NOTICE);
+	REFUSED("\x1b[?1049h", SCREEN);
+	REFUSED("\x1b[?1047l", SCREEN);
+	REFUSED("\x1b[?47h", SCREEN);
+	REFUSED("\x1b"
+		"c",
+		SCREEN);
+	REFUSED("\x1b[3J", LASTING);
+	REFUSED("\x1b[;3J", LASTING);
+	REFUSED("\x1bH", LASTING);
+	REFUSED("\x1b[3g", LASTING);
+	REFUSED("\x1b[1;2;3;4;5T", UNKNOWN);
+	REFUSED("\x1b[?69h", UNKNOWN);
 	REFUSED("\x1b[?3h", UNKNOWN);
 	REFUSED("\x1b[2h", UNKNOWN);
 	REFUSED("\x1b%@", UNKNOWN);
@@ -299,6 +320,10 @@ static void keys_send_what_xterm_sends(void **state)
 	KEY("M-F1", "\x1b[1;3P");
 	KEY("PageUp", "\x1b[5~");
 	KEY("Delete", "\x1b[3~");
+	KEY("Esc", "\x1b");
+	KEY("Backspace", "\x7f");
+	KEY("PgDn", "\x1b[6~");
+	KEY("C-Del", "\x1b[3;5~");
 	KEY("-", "-");
 	KEY("\xC3\xA9", "\xC3\xA9");
 }
