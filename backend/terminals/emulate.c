@@ -343,6 +343,41 @@ void emulator_show(struct emulator *em, struct terminal_screen *s)
 	}
 }
 
+static int pen_number(const struct emulator *em, VTermAttr attr)
+{
+	VTermValue v = {.number = 0};
+
+	return vterm_state_get_penattr(em->state, attr, &v) ? v.number : 0;
+}
+
+static uint32_t pen_colour(const struct emulator *em, VTermAttr attr)
+{
+	VTermValue v = {.number = 0};
+
+	return vterm_state_get_penattr(em->state, attr, &v) ? convert_colour(v.color) : 0;
+}
+
+static bool pen_bit(const struct emulator *em, VTermAttr attr)
+{
+	VTermValue v = {.number = 0};
+
+	return vterm_state_get_penattr(em->state, attr, &v) && v.boolean;
+}
+
+struct terminal_cell emulator_pen(struct emulator *em)
+{
+	flush_pending(em);
+	return (struct terminal_cell){.width = 1,
+		.ink = pen_colour(em, VTERM_ATTR_FOREGROUND),
+		.paper = pen_colour(em, VTERM_ATTR_BACKGROUND),
+		.flags = (uint8_t)((pen_bit(em, VTERM_ATTR_BOLD) ? TERMINAL_BOLD : 0) |
+			(pen_number(em, VTERM_ATTR_UNDERLINE) ? TERMINAL_UNDERLINE : 0) |
+			(pen_bit(em, VTERM_ATTR_ITALIC) ? TERMINAL_ITALIC : 0) |
+			(pen_bit(em, VTERM_ATTR_BLINK) ? TERMINAL_BLINK : 0) |
+			(pen_bit(em, VTERM_ATTR_REVERSE) ? TERMINAL_REVERSE : 0) |
+			(pen_bit(em, VTERM_ATTR_STRIKE) ? TERMINAL_STRIKE : 0))};
+}
+
 size_t emulator_lines(struct emulator *em)
 {
 	flush_pending(em);

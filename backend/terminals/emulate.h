@@ -29,6 +29,8 @@ void emulator_skip(struct emulator *em, uint64_t bytes);
 
 /* Size, cursor and cells as they are now; *s keeps its memory from one call to the next, and its other members. */
 void emulator_show(struct emulator *em, struct terminal_screen *s);
+/* How what is printed next is drawn: a cell without a character. */
+struct terminal_cell emulator_pen(struct emulator *em);
 /* Lines that left the screen at its top, 0 the oldest that is kept: as terminal_cells_text writes them, styled. */
 size_t emulator_lines(struct emulator *em);
 const char *emulator_line(const struct emulator *em, size_t i, size_t *ret_n);

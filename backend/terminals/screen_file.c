@@ -13,7 +13,7 @@
 #include <berth/text.h>
 
 #define MAGIC "berthtty"
-#define VERSION 1
+#define VERSION 2
 #define TRIES 5
 #define AGAIN_MS 1
 
@@ -23,7 +23,7 @@ struct screen_header {
 	int32_t columns, rows, cursor_x, cursor_y;
 	uint32_t cursor_shown, status;
 	int32_t exit_code, keeper;
-	int64_t started_ms, changed_ms;
+	int64_t started_ms, changed_ms, answered_ms;
 	uint64_t bells, notices, missed;
 	char title[TERMINAL_TITLE_MAX], notice[TERMINAL_TITLE_MAX], directory[TERMINAL_TITLE_MAX],
 		command[TERMINAL_TITLE_MAX];
@@ -78,6 +78,7 @@ static struct screen_header describe(const struct terminal_screen *s, uint32_t s
 		.keeper = s->keeper,
 		.started_ms = s->started_ms,
 		.changed_ms = s->changed_ms,
+		.answered_ms = s->answered_ms,
 		.bells = s->bells,
 		.notices = s->notices,
 		.missed = s->missed};
@@ -167,6 +168,7 @@ static void convert_header(struct screen_header *h, bool alive, struct terminal_
 	s->keeper = alive && h->keeper > 0 ? h->keeper : 0;
 	s->started_ms = h->started_ms;
 	s->changed_ms = h->changed_ms;
+	s->answered_ms = h->answered_ms;
 	s->bells = h->bells;
 	s->notices = h->notices;
 	s->missed = h->missed;

@@ -29,7 +29,7 @@ static void add_colour(struct str *out, uint32_t colour, unsigned base)
 		str_addf(out, ";%u;5;%u", base + 8, n);
 }
 
-static void add_style(struct str *out, const struct terminal_cell *c)
+void terminal_style_text(const struct terminal_cell *c, struct str *out)
 {
 	static const struct {
 		uint8_t flag;
@@ -71,7 +71,7 @@ void terminal_cells_text(const struct terminal_cell *cells, int n, bool styled, 
 		if (!c->width)
 			continue;
 		if (styled && !same_style(c, last))
-			add_style(out, c);
+			terminal_style_text(c, out);
 		last = c;
 		if (!c->ch[0])
 			str_addc(out, ' ');
@@ -85,4 +85,16 @@ void terminal_cells_text(const struct terminal_cell *cells, int n, bool styled, 
 void terminal_row_text(const struct terminal_screen *s, int y, bool styled, struct str *out)
 {
 	terminal_cells_text(s->cells + (size_t)y * (size_t)s->columns, s->columns, styled, out);
+}
+
+void terminal_title_text(const struct terminal_screen *s, struct str *out)
+{
+	size_t n = strcspn(s->command, " "), from = n;
+
+	while (from && s->command[from - 1] != '/')
+		from--;
+	/* Many programs begin their titles with their names. */
+	if (*s->title && strncmp(s->title, s->command + from, n - from) != 0)
+		str_addf(out, "%.*s: ", (int)(n - from), s->command + from);
+	str_adds(out, *s->title ? s->title : s->command);
 }

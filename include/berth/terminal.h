@@ -25,6 +25,9 @@
 #define TERMINAL_COLUMNS 80 /* where nothing else is said */
 #define TERMINAL_ROWS 24
 #define TERMINAL_NAME_MAX 33
+/* A terminal without a command: sh -c this, which is called TERMINAL_SHELL_NAME. */
+#define TERMINAL_SHELL "command -v bash >/dev/null 2>&1 && exec bash; exec sh"
+#define TERMINAL_SHELL_NAME "shell"
 #define TERMINAL_TITLE_MAX 256
 #define TERMINAL_LINES 2000 /* of scrollback */
 #define TERMINAL_LINES_BYTES ((size_t)2 << 20)
@@ -61,9 +64,11 @@ struct terminal_screen {
 	int cursor_x, cursor_y;
 	bool cursor_shown;
 	enum terminal_status status;
-	int exit_code;           /* when it ended, by the contract of `exec` */
-	int64_t started_ms;      /* Unix time */
-	int64_t changed_ms;      /* when it last printed something, or ended */
+	int exit_code;      /* when it ended, by the contract of `exec` */
+	int64_t started_ms; /* Unix time */
+	int64_t changed_ms; /* when it last printed something, or ended */
+	int64_t answered_ms; /* when somebody last typed into it, or `send` did; 0: never.  What it marked before is
+				  * answered. */
 	uint64_t bells, notices; /* so many since it started */
 	uint64_t missed;         /* bytes that came too fast for the scrollback */
 	pid_t keeper;            /* the process that keeps it */
@@ -93,11 +98,61 @@ int terminals_read(
 /* End its command, and all that this started, if it runs, and remove it from the list.  Waits for the end, 10 s at most. */
 int terminals_stop(const char *container, const char *name, struct err *e);
 
+/* Type into it: `text` (n bytes, as a paste where its program asks for that), then keys by their names (terminal_key).
+ * Waits until the terminal has taken it, TERMINAL_SEND_MS at most.  ERR_USAGE: control characters or what is not UTF-8 in
+ * the text, an unknown key, a terminal that has ended; or its program does not read, and the sentence says how much was
+ * taken.  What was not is dropped. */
+#define TERMINAL_SEND_MAX 32768 /* bytes of text, and of the names of keys */
+#define TERMINAL_SEND_MS 5000
+struct terminal_typing {
+	const char *text;
+	size_t n;
+	const char *const *keys;
+	size_t nkeys;
+};
+int terminals_check_typing(const struct terminal_typing *t, struct err *e);
+int terminals_type(
+	const char *container, const char *name, const struct terminal_typing *t, struct err *e);
+
+/*
+ * A terminal as one person's terminal shows it, who may type into it if nobody else does.
+ *
+ * What the one who types sees is what the program prints, less what may not pass (backend/terminals/pass.h); its size is
+ * his.  All others see its cells, drawn in all rows of theirs but the last one.  Whoever does not read misses what was
+ * shown meanwhile, holds nobody up, and sees the newest screen afterwards.
+ */
+struct terminal_view;
+#define TERMINAL_WHO_MAX 64
+struct terminal_view_wish {
+	const char *who; /* for the others */
+	int columns, rows;
+	bool watches; /* never types */
+};
+struct terminal_view *terminal_view_open(
+	const char *container, const char *name, const struct terminal_view_wish *w, struct err *e);
+void terminal_view_close(struct terminal_view *v); /* NULL is fine */
+int terminal_view_fd(const struct terminal_view *v);
+/* One message, when there is one: what may be printed on a person's terminal, behind what `out` holds.  1: there was one;
+ * 0: not now; -1: nothing more comes. */
+int terminal_view_read(struct terminal_view *v, struct str *out);
+bool terminal_view_types(const struct terminal_view *v);
+const char *terminal_view_typist(const struct terminal_view *v); /* who else does; "": nobody */
+/* How much was taken; less when its process does not read. */
+size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n);
+uint64_t terminal_view_keys(const struct terminal_view *v); /* that were typed so far */
+/* These are lost only with the connection. */
+void terminal_view_resize(struct terminal_view *v, int columns, int rows);
+void terminal_view_take(struct terminal_view *v); /* to be the one who types */
+
 /* The program berth-terminal.  Returns when the last terminal of the container has ended. */
 int terminals_main(struct err *e);
 
 /* Row `y` as text without trailing blanks; with `styled` as a terminal prints it, ending in plain style. */
 void terminal_row_text(const struct terminal_screen *s, int y, bool styled, struct str *out);
+/* What it is called in a list: its program, and the title that this gave it. */
+void terminal_title_text(const struct terminal_screen *s, struct str *out);
+/* The sequence after which text is drawn as that cell is. */
+void terminal_style_text(const struct terminal_cell *c, struct str *out);
 /* `n` cells of one row, the same way. */
 void terminal_cells_text(const struct terminal_cell *cells, int n, bool styled, struct str *out);
 
