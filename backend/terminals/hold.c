@@ -23,6 +23,7 @@ struct held *held_open(
 
 	*h = (struct held){.c = {.conn = conn, .in = in, .out = out, .error = -1, .id = ""},
 		.file = {.fd = screen},
+		.sending.conn = -1,
 		.stopper = -1};
 	memcpy(h->name, k->name, sizeof h->name);
 	h->name[sizeof h->name - 1] = '\0';
@@ -31,6 +32,7 @@ struct held *held_open(
 	h->screen.keeper = getpid();
 	h->screen.started_ms = h->screen.changed_ms = clock_wall_ms();
 	str_init(&h->input);
+	str_init(&h->passed);
 	seen_init(&h->seen);
 	h->em = emulator_open(k->columns, k->rows);
 	h->ring = xmalloc(HELD_RING);
@@ -50,6 +52,9 @@ void held_close(struct held *h)
 	terminal_screen_release(&h->screen);
 	emulator_close(h->em);
 	str_release(&h->input);
+	str_release(&h->passed);
+	viewers_close(&h->viewers);
+	cleanup_close(&h->sending.conn);
 	cleanup_close(&h->stopper);
 	free(h->ring);
 	free(h);
@@ -91,8 +96,27 @@ static void take_held(void *ctx, const struct lex_token *t)
 {
 	struct held *h = ctx;
 
+	uint32_t before = h->seen.modes & SEEN_BIT(ALTERNATE);
+
 	emulator_take(h->em, t);
 	seen_take(&h->seen, t);
+	if (!h->viewers.n)
+		return;
+	pass_take(&h->pass, t, &h->passed);
+	/* Another screen than that which is shown, or all of it as at the start. */
+	if (before != (h->seen.modes & SEEN_BIT(ALTERNATE)) ||
+		(t->kind == LEX_ESCAPE && t->final == 'c' && !t->between))
+		h->redraw = true;
+}
+
+static void show_viewers(struct held *h)
+{
+	if (h->redraw)
+		viewers_redraw(&h->viewers);
+	else
+		viewers_print(&h->viewers, &h->screen, h->passed.s, h->passed.len);
+	h->redraw = false;
+	str_clear(&h->passed);
 }
 
 /* What is looked at next may begin in the middle of a sequence: from the next line, or the next sequence. */
@@ -101,6 +125,7 @@ static void skip_missed(struct held *h)
 	emulator_skip(h->em, h->missed);
 	h->screen.missed += h->missed;
 	h->missed = 0;
+	h->redraw = true;
 	memset(&h->lexer, 0, sizeof h->lexer);
 	for (int i = 0; i < RESUME_WITHIN && h->waiting; i++) {
 		char c = h->ring[h->at];
@@ -139,6 +164,7 @@ void held_look(struct held *h)
 	h->waiting -= n;
 	h->changed = true;
 	h->screen.changed_ms = clock_wall_ms();
+	show_viewers(h);
 	send_answers(h);
 }
 
@@ -149,14 +175,19 @@ int held_wait_ms(const struct held *h)
 	return !h->changed ? -1 : left <= 0 ? 0 : (int)left;
 }
 
+void held_take_screen(struct held *h)
+{
+	emulator_show(h->em, &h->screen);
+	memcpy(h->screen.title, h->seen.title, sizeof h->screen.title);
+}
+
 void held_show(struct held *h, bool now)
 {
 	if (!h->changed || (!now && held_wait_ms(h)))
 		return;
-	emulator_show(h->em, &h->screen);
+	held_take_screen(h);
 	h->screen.bells = h->seen.bells;
 	h->screen.notices = h->seen.notices;
-	memcpy(h->screen.title, h->seen.title, sizeof h->screen.title);
 	memcpy(h->screen.notice, h->seen.notice, sizeof h->screen.notice);
 	memcpy(h->screen.directory, h->seen.directory, sizeof h->screen.directory);
 	/* On a full disk what was there before stays. */
@@ -174,6 +205,8 @@ void held_write(struct held *h)
 	n = write(h->c.in, h->input.s, h->input.len);
 	if (n > 0) {
 		str_remove_front(&h->input, (size_t)n);
+		h->sending.from -= h->sending.from < (size_t)n ? h->sending.from : (size_t)n;
+		h->sending.to -= h->sending.to < (size_t)n ? h->sending.to : (size_t)n;
 	} else if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		close(h->c.in);
 		h->c.in = -1;
@@ -221,4 +254,5 @@ void held_hear(struct held *h)
 	h->screen.exit_code = judge_code(&end);
 	h->screen.changed_ms = clock_wall_ms();
 	held_show(h, true);
+	held_turn(h);
 }

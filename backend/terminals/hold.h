@@ -11,9 +11,11 @@
 #include <berth/str.h>
 
 #include "terminals/emulate.h"
+#include "terminals/pass.h"
 #include "terminals/screen_file.h"
 #include "terminals/seen.h"
 #include "terminals/terminals.h"
+#include "terminals/viewers.h"
 
 #define HELD_RING ((size_t)256 << 10)
 
@@ -26,6 +28,16 @@ struct held {
 	struct emulator *em;
 	struct seen seen;
 	struct str input; /* that its program has not taken yet */
+	struct {
+		int conn;        /* waits for the end of what it sends, or -1 */
+		size_t from, to; /* what of the input is of it */
+		size_t all;
+		int64_t due_ms; /* clock_real_ms */
+	} sending;
+	struct viewers viewers;
+	struct pass pass;
+	struct str passed; /* of what was looked at last */
+	bool redraw;       /* more changed than this says */
 	char *ring;
 	size_t at,
 		waiting; /* of the ring: where what was not looked at begins, and how much there is */
@@ -50,7 +62,18 @@ void held_write(struct held *h);
 #define HELD_SHOW_MS 50
 void held_look(struct held *h);
 void held_show(struct held *h, bool now);
-/* How long until it is to be shown; -1: nothing has changed. */
+void held_take_screen(struct held *h); /* cells and title as they are now */
+/* Type what TERMINALS_SEND says.  An errno, or 0: the connection is answered, and closed, later. */
+int held_send(struct held *h, int conn, const char *body, size_t n);
+/* As terminals_attach; an errno, or 0 and the connection is the terminal's. */
+int held_attach(struct held *h, int conn, const struct terminals_attach *a);
+/* One message of viewer `i`, which may be removed. */
+void held_hear_viewer(struct held *h, size_t i);
+/* What is to be done without an event: answers, viewers' screens. */
+void held_turn(struct held *h);
+
+/* How long until it is to be shown; -1: nothing has changed.  Then the same for held_turn. */
 int held_wait_ms(const struct held *h);
+int held_turn_ms(const struct held *h);
 
 #endif

@@ -38,7 +38,20 @@ void terminals_forget(const char *container);
 
 /* --- between the two --- */
 
-enum terminals_message { TERMINALS_SHOW_IN = 0x7400, TERMINALS_KEEP, TERMINALS_STOP };
+enum terminals_message {
+	TERMINALS_SHOW_IN = 0x7400,
+	TERMINALS_KEEP,
+	TERMINALS_STOP,
+	TERMINALS_SEND,
+	TERMINALS_ATTACH,
+	/* On the connection of one who is attached: of his, */
+	TERMINALS_TYPE,
+	TERMINALS_SIZE,
+	TERMINALS_TAKE,
+	/* and to him. */
+	TERMINALS_PRINT,
+	TERMINALS_ROLE
+};
 
 /* TERMINALS_SHOW_IN: the file, before TERMINALS_KEEP: the lane's connection, input and output. */
 struct terminals_keep {
@@ -50,6 +63,34 @@ struct terminals_keep {
 int terminals_hand_over(const char *container, const struct terminals_keep *keep, int screen,
 	const struct lane_command *c, struct err *e);
 /* TERMINALS_STOP: a name.  All are answered by an errno, 0: done; TERMINALS_STOP when it has ended. */
+
+/* TERMINALS_SEND: this, so many bytes of text, then names of keys with a NUL behind each.  Answered by terminals_sent, when it
+ * has been taken or will not be; EBUSY: another one is not done yet. */
+struct terminals_send {
+	char name[TERMINAL_NAME_MAX];
+	uint32_t text;
+};
+struct terminals_sent {
+	int32_t error;
+	uint32_t taken, all;
+	uint32_t waiting; /* neither taken nor dropped: on their way to the terminal */
+};
+
+struct terminals_size {
+	int32_t columns, rows;
+};
+/* TERMINALS_ATTACH: this.  Answered by an errno; after 0 the connection is for the messages above. */
+struct terminals_attach {
+	char name[TERMINAL_NAME_MAX];
+	char who[TERMINAL_WHO_MAX];
+	struct terminals_size size;
+	uint8_t watches;
+};
+/* TERMINALS_ROLE: who types. */
+struct terminals_role {
+	uint8_t types; /* the one it is for */
+	char who[TERMINAL_WHO_MAX];
+};
 
 /* What the process finds open. */
 enum { TERMINALS_FD_CONTROL = 3, TERMINALS_FDS };

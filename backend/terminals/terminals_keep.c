@@ -98,6 +98,36 @@ static bool stop_terminal(struct keeping *all, const char *name, int conn)
 	return true;
 }
 
+/* Both: true if the connection is kept. */
+static bool send_typed(struct keeping *all, const char *body, size_t n, int conn)
+{
+	struct terminals_sent sent = {.error = ENOENT};
+	struct held *h = find_held(all, body);
+
+	if (h)
+		sent.error = held_send(h, conn, body, n);
+	if (sent.error)
+		send(conn, &sent, sizeof sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return !sent.error;
+}
+
+static bool attach_viewer(struct keeping *all, const char *body, int conn)
+{
+	struct terminals_attach a;
+	struct held *h;
+	int error = ENOENT;
+
+	memcpy(&a, body, sizeof a);
+	h = find_held(all, a.name);
+	/* Said before anything else is. */
+	if (h && h->viewers.n < VIEWERS_MAX)
+		error = 0;
+	else if (h)
+		error = EUSERS;
+	say_done(conn, error);
+	return !error && !held_attach(h, conn, &a);
+}
+
 /* One or two messages, which are there already or come at once.  True: the connection is kept. */
 static bool answer_wish(struct keeping *all, int conn)
 {
@@ -111,6 +141,10 @@ static bool answer_wish(struct keeping *all, int conn)
 		return false;
 	if (head.type == TERMINALS_STOP && head.len == TERMINAL_NAME_MAX && !n)
 		return stop_terminal(all, body, conn);
+	if (head.type == TERMINALS_SEND && head.len >= sizeof(struct terminals_send) && !n)
+		return send_typed(all, body, head.len, conn);
+	if (head.type == TERMINALS_ATTACH && head.len == sizeof(struct terminals_attach) && !n)
+		return attach_viewer(all, body, conn);
 	if (head.type == TERMINALS_SHOW_IN && n == 1) {
 		screen = fds[0];
 		if (wire_recv(conn, &head, body, fds, &n) > 0 && head.type == TERMINALS_KEEP &&
@@ -150,7 +184,22 @@ static void drop_ended(struct keeping *all)
 	}
 }
 
-enum { P_CONN, P_OUT, P_IN, P_EACH };
+enum { P_CONN, P_OUT, P_IN, P_VIEWERS, P_EACH = P_VIEWERS + VIEWERS_MAX };
+
+static struct pollfd poll_viewer(const struct viewers *all, size_t i)
+{
+	const struct viewer *v = &all->of[i];
+
+	if (i >= all->n)
+		return (struct pollfd){-1, 0, 0};
+	return (struct pollfd){
+		v->conn, (short)(POLLIN | (v->rest.len || !v->told ? POLLOUT : 0)), 0};
+}
+
+static int sooner(int a, int b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
+}
 
 static int fill_polls(const struct keeping *all, struct pollfd *p)
 {
@@ -160,13 +209,14 @@ static int fill_polls(const struct keeping *all, struct pollfd *p)
 	for (size_t i = 0; i < all->n; i++) {
 		const struct held *h = all->held[i];
 		struct pollfd *of = p + 1 + i * P_EACH;
-		int due = h->waiting ? 0 : held_wait_ms(h);
+		int due = h->waiting ? 0 : held_wait_ms(h), turn = held_turn_ms(h);
 
 		of[P_CONN] = (struct pollfd){h->c.conn, POLLIN, 0};
 		of[P_OUT] = (struct pollfd){h->c.out, POLLIN, 0};
 		of[P_IN] = (struct pollfd){h->input.len ? h->c.in : -1, POLLOUT, 0};
-		if (due >= 0 && (wait < 0 || due < wait))
-			wait = due;
+		for (size_t k = 0; k < VIEWERS_MAX; k++)
+			of[P_VIEWERS + k] = poll_viewer(&h->viewers, k);
+		wait = sooner(sooner(wait, due), turn);
 	}
 	return wait;
 }
@@ -177,7 +227,12 @@ static void turn_held(struct held *h, const struct pollfd *p)
 		held_read(h);
 	if (p[P_IN].revents)
 		held_write(h);
+	/* From the last one on: one that is removed leaves its place to it. */
+	for (size_t i = VIEWERS_MAX; i-- > 0;)
+		if (p[P_VIEWERS + i].fd >= 0 && p[P_VIEWERS + i].revents & ~POLLOUT)
+			held_hear_viewer(h, i);
 	held_look(h);
+	held_turn(h);
 	if (p[P_CONN].revents)
 		held_hear(h);
 	else

@@ -207,6 +207,246 @@ static void a_lane_that_breaks_ends_it(void **state)
 	close_ends(&s);
 }
 
+static void take_bytes(void *ctx, const struct lex_token *t)
+{
+	emulator_take(ctx, t);
+}
+
+/* A person's terminal: nothing but what may pass comes. */
+struct seat {
+	int conn;
+	struct pass pass;
+	struct lexer lexer;
+	struct emulator *em;
+	bool types;
+};
+
+static struct seat *attach_seat(struct ends *s, int columns, int rows)
+{
+	struct seat *p = xcalloc(1, sizeof *p);
+	struct terminals_attach a = {.who = "a person", .size = {columns, rows}};
+	int conn[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, conn), 0);
+	p->conn = conn[1];
+	fcntl(p->conn, F_SETFL, O_NONBLOCK);
+	p->em = emulator_open(columns, rows);
+	assert_int_equal(held_attach(s->h, conn[0], &a), 0);
+	return p;
+}
+
+static void read_seat(struct ends *s, struct seat *p)
+{
+	static char body[LANE_MSG_MAX];
+	AUTO_STR struct str out = STR_INIT;
+	struct lane_msg head;
+	int fds[LANE_FDS_MAX], n;
+
+	/* Also to those whose time has not come. */
+	for (size_t i = 0; i < s->h->viewers.n; i++)
+		s->h->viewers.of[i].shown_ms = 0;
+	held_turn(s->h);
+	while (wire_recv(p->conn, &head, body, fds, &n) == 1) {
+		if (head.type == TERMINALS_PRINT)
+			pass_through(&p->pass, body, head.len, &out);
+		else if (head.type == TERMINALS_ROLE)
+			p->types = ((const struct terminals_role *)(const void *)body)->types;
+		held_turn(s->h);
+	}
+	for (int r = 1; r < PASS_REASONS_COUNT; r++)
+		assert_int_equal(p->pass.refused[r], 0);
+	lex(&p->lexer, out.s, out.len, take_bytes, p->em);
+}
+
+static void close_seat(struct seat *p)
+{
+	close(p->conn);
+	emulator_close(p->em);
+	free(p);
+}
+
+/* Both terminals show the same. */
+static void compare_seat(struct ends *s, struct seat *p, const char *what)
+{
+	struct terminal_screen there = {0};
+	const struct terminal_screen *here = &s->h->screen;
+
+	read_seat(s, p);
+	held_take_screen(s->h);
+	emulator_show(p->em, &there);
+	assert_int_equal(here->columns, there.columns);
+	for (int y = 0; y < here->rows; y++) {
+		AUTO_STR struct str a = STR_INIT, b = STR_INIT;
+
+		terminal_row_text(here, y, true, &a);
+		terminal_row_text(&there, y, true, &b);
+		if (strcmp(a.s, b.s) != 0)
+			fail_msg("%s: row %d is \"%s\", not \"%s\"", what, y, b.s, a.s);
+	}
+	if (here->cursor_x != there.cursor_x || here->cursor_y != there.cursor_y ||
+		here->cursor_shown != there.cursor_shown)
+		fail_msg("%s: another cursor", what);
+	terminal_screen_release(&there);
+}
+
+/* Attached in the middle of anything, a terminal goes on as the one that saw all of it. */
+static void one_who_types_sees_what_the_program_prints(void **state)
+{
+	static const struct {
+		const char *before, *after;
+	} all[] = {{"hello", " world\r\n"}, {"\x1b[1;3;4;5;7;9;38;2;1;2;3;48;5;200mbold", "more"},
+		{"\x1b[2;4r\x1b[?6h\x1b[2;3Hx", "\n\n\ny\x1b[1;1Hz"},
+		{"\x1b(0lqk\x1b[?25l", "xxx\x1b(Bxxx\x1b[?25h"}, {"\x1b)0a\x0eq", "q\x0fq"},
+		{"abc\r\x1b[4h", "ins\x1b[4lert"}, {"a\x1b[20h", "\nb\x1b[20l\nc"},
+		{"main\x1b[?1049h\x1b[2Jother", "\x1b[?1049lagain"}, {"\x1b[3", "1mred"},
+		{"\x1b]0;ti", "tle\x07text"}, {"\xe4\xb8", "\xad!"},
+		{"\x1b[?7l0123456789012345678901234", "\x1b[?7h\rx"},
+		{"\xe4\xb8\xad\xe4\xb8\xad\x1b[1;2H", "x"},
+		{"one\x1b"
+		 "cy",
+			"\x1b"
+			"ctwo"},
+		{"\x1b[41m\x1b[2J\x1b[m", "\x1b[K"},
+		{"1\r\n2\r\n3\r\n4\r\n5\r\n6", "\x1bM\x1b[2S\x1b[L"}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(all); i++) {
+		struct ends s = open_ends(20, 5);
+		struct seat *p;
+
+		print(&s, all[i].before);
+		p = attach_seat(&s, 20, 5);
+		compare_seat(&s, p, all[i].before);
+		assert_true(p->types);
+		for (size_t k = 0; all[i].after[k]; k++) {
+			print(&s, (char[]){all[i].after[k], '\0'});
+			compare_seat(&s, p, all[i].after);
+		}
+		close_seat(p);
+		close_ends(&s);
+	}
+}
+
+static bool shows(struct seat *p, const char *text)
+{
+	struct terminal_screen there = {0};
+	bool found = false;
+
+	emulator_show(p->em, &there);
+	for (int y = 0; y < there.rows && !found; y++) {
+		AUTO_STR struct str row = STR_INIT;
+
+		terminal_row_text(&there, y, false, &row);
+		found = !strcmp(row.s, text);
+	}
+	terminal_screen_release(&there);
+	return found;
+}
+
+static void one_who_watches_sees_what_fits(void **state)
+{
+	struct ends s = open_ends(20, 5);
+	struct seat *a = attach_seat(&s, 20, 5), *b = attach_seat(&s, 10, 3),
+		    *c = attach_seat(&s, 40, 12);
+
+	(void)state;
+	print(&s,
+		"\x1b[?1000h\x1b[?1049h\x1b[H1\r\n2\r\n3\r\n4\r\n5 \xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad");
+	read_seat(&s, a);
+	read_seat(&s, b);
+	read_seat(&s, c);
+	assert_true(a->types && !b->types && !c->types);
+	assert_true(
+		shows(b, "4") && shows(b, "5 \xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad"));
+	assert_false(shows(b, "3"));
+	assert_true(shows(c, "1") && shows(c, "4"));
+	close_seat(b);
+	close_seat(c);
+	close_seat(a);
+	close_ends(&s);
+}
+
+/* The memory of one who does not read is bounded, and he sees the end. */
+static void one_who_does_not_read_misses_the_middle(void **state)
+{
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3);
+	AUTO_STR struct str chunk = STR_INIT;
+
+	(void)state;
+	for (int i = 0; i < 1500; i++)
+		str_addf(&chunk, "line %d of many\r\n", i);
+	read_seat(&s, p);
+	for (int i = 0; i < 100; i++) {
+		print(&s, chunk.s);
+		held_turn(s.h);
+		assert_in_range(s.h->viewers.of[0].rest.len, 0, VIEWER_REST);
+	}
+	print(&s, "the end");
+	read_seat(&s, p);
+	compare_seat(&s, p, "the end");
+	close_seat(p);
+	close_ends(&s);
+}
+
+static struct terminals_sent hear_sent(int conn)
+{
+	struct terminals_sent sent = {.error = -1};
+
+	recv(conn, &sent, sizeof sent, MSG_DONTWAIT);
+	return sent;
+}
+
+static void what_is_sent_is_typed_or_dropped(void **state)
+{
+	static char text[sizeof(struct terminals_send) + 32768];
+	struct ends s = open_ends(40, 3);
+	struct terminals_send head = {.text = 2};
+	struct terminals_sent sent;
+	char body[sizeof head + 8], got[64] = "";
+	int conn[2], sends = 0;
+
+	(void)state;
+	memcpy(body, &head, sizeof head);
+	memcpy(body + sizeof head, "abUp", 5);
+	print(&s, "\x1b[?2004h\x1b[?1h");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, conn), 0);
+	assert_int_equal(held_send(s.h, conn[0], body, sizeof head + 5), 0);
+	assert_true(s.h->screen.answered_ms > 0);
+	/* It is in the pipe, and nobody has taken it. */
+	held_turn(s.h);
+	assert_int_equal(hear_sent(conn[1]).error, -1);
+	assert_int_equal(held_send(s.h, conn[0], body, sizeof head + 5), EBUSY);
+	assert_int_equal(read(s.in, got, sizeof got), 17);
+	assert_string_equal(got, "\x1b[200~ab\x1b[201~\x1bOA");
+	held_turn(s.h);
+	sent = hear_sent(conn[1]);
+	assert_int_equal(sent.error, 0);
+	assert_int_equal(sent.taken, 17);
+	close(conn[1]);
+	print(&s, "\x1b[?2004l");
+	/* Until the pipe is full. */
+	head.text = 32768;
+	memset(text, 'x', sizeof text);
+	memcpy(text, &head, sizeof head);
+	do {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, conn), 0);
+		assert_int_equal(held_send(s.h, conn[0], text, sizeof text), 0);
+		str_adds(&s.h->input, "later");
+		s.h->sending.due_ms = 0;
+		held_turn(s.h);
+		sent = hear_sent(conn[1]);
+		close(conn[1]);
+		assert_int_equal(sent.error, ETIMEDOUT);
+		assert_int_equal(sent.all, 32768);
+		assert_int_equal(sent.taken, 0);
+	} while (sent.waiting == 32768 && ++sends < 100);
+	assert_in_range(sent.waiting, 0, 32767);
+	assert_true(s.h->input.len >= 5);
+	assert_memory_equal(s.h->input.s, "later", 5);
+	close_ends(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +455,10 @@ int main(void)
 		cmocka_unit_test(what_comes_too_fast_is_left_out_and_the_end_is_seen),
 		cmocka_unit_test(its_end_is_shown_with_all_that_it_wrote),
 		cmocka_unit_test(a_lane_that_breaks_ends_it),
+		cmocka_unit_test(one_who_types_sees_what_the_program_prints),
+		cmocka_unit_test(one_who_watches_sees_what_fits),
+		cmocka_unit_test(one_who_does_not_read_misses_the_middle),
+		cmocka_unit_test(what_is_sent_is_typed_or_dropped),
 	};
 
 	text_init();
