@@ -175,10 +175,31 @@ static void a_stop_waits_for_the_end(void **state)
 	close_inside(&i);
 }
 
+static void other_messages_of_one_who_is_attached(void)
+{
+	const struct terminals_attach attach = {.name = "kept", .size = {40, 5}};
+	AUTO_CLOSE int conn = terminals_dial(BOX, NULL);
+	char body[2000];
+	int fds[] = {conn, conn, conn};
+
+	assert_true(conn >= 0);
+	assert_int_equal(
+		wire_send(conn, (enum lane_type)TERMINALS_ATTACH, &attach, sizeof attach), 0);
+	assert_int_equal(terminals_hear(conn, BOX, NULL), 0);
+	memset(body, 0xA5, sizeof body);
+	for (int kind = TERMINALS_SHOW_IN; kind <= TERMINALS_ROLE + 1; kind++)
+		for (int n = 0; n <= 3; n++)
+			for (size_t size = 0; size < sizeof body; size = size * 3 + 11)
+				if (kind != TERMINALS_TYPE)
+					wire_send_fds(
+						conn, (enum lane_type)kind, body, size, fds, n);
+}
+
 static void other_messages_do_no_harm(void **state)
 {
-	static const enum terminals_message kinds[] = {
-		TERMINALS_SHOW_IN, TERMINALS_KEEP, TERMINALS_STOP, (enum terminals_message)7};
+	static const enum terminals_message kinds[] = {TERMINALS_SHOW_IN, TERMINALS_KEEP,
+		TERMINALS_STOP, TERMINALS_SEND, TERMINALS_ATTACH, TERMINALS_TYPE, TERMINALS_PRINT,
+		(enum terminals_message)7};
 	struct inside i = give_terminal("kept");
 	struct terminals_keep keep = {.name = "kept"};
 	char body[2000];
@@ -205,6 +226,16 @@ static void other_messages_do_no_harm(void **state)
 		assert_int_equal(terminals_hear(conn, BOX, &e), -1);
 		assert_int_equal(e.sys, EEXIST);
 	}
+	{
+		const struct terminals_send more = {.name = "kept", .text = 100};
+		AUTO_CLOSE int conn = terminals_dial(BOX, NULL);
+		struct terminals_sent sent;
+
+		wire_send(conn, (enum lane_type)TERMINALS_SEND, &more, sizeof more);
+		assert_int_equal(recv(conn, &sent, sizeof sent, 0), sizeof sent);
+		assert_int_equal(sent.error, EPROTO);
+	}
+	other_messages_of_one_who_is_attached();
 	assert_int_equal(write(i.out, "still here", 10), 10);
 	expect_shown("kept", TERMINAL_RUNS, "still here");
 	end_command(&i, 0);
