@@ -72,6 +72,8 @@ const struct setting setting_table[] = {
 		"Commands of each agent that are kept with their output; 0: none."},
 	{"journal.output", SETTING_BYTES, AT(journal_bytes), 4 << 10, 64 << 20, NULL,
 		"How much of each command's output is kept: its end."},
+	{"terminals.detach", SETTING_TEXT, AT(terminal_detach), 0, 0, NULL,
+		"Key that detaches from an agent's terminal: with Ctrl, but not C-t, which takes it over."},
 	{"egress.ask_seconds", SETTING_INT, AT(egress_ask_s), 1, 600, NULL,
 		"How long a connection of an agent with network: {ask: true} waits for a person's answer."},
 	{"files.io_depth", SETTING_INT, AT(files_io_depth), 0, 64, NULL,

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include <berth/agents.h>
+#include <berth/mem.h>
 #include <berth/record.h>
 #include <berth/str.h>
+#include <berth/text.h>
 
 #include "audit/audit.h"
 #include "journal/journal.h"
@@ -12,6 +14,8 @@
 #include "run/run.h"
 #include "run/save.h"
 #include "terminals/terminals.h"
+
+#define TYPED_RECORDED 512 /* bytes of what was typed that are in the record */
 
 struct start_terminal {
 	const struct run_request *q;
@@ -36,6 +40,13 @@ static int do_start_terminal(void *ctx, struct audit_record *r, struct err *e)
 	return terminals_start(&s->about, &s->wish, &request, e);
 }
 
+static const char *call_command(const struct run_request *q, const char *command)
+{
+	return q->argc == 3 && !strcmp(q->argv[1], "-c") && !strcmp(q->argv[2], TERMINAL_SHELL)
+		? TERMINAL_SHELL_NAME
+		: command;
+}
+
 int agents_start_terminal(
 	const struct run_request *q, const char *name, const struct policy *policy, struct err *e)
 {
@@ -55,7 +66,7 @@ int agents_start_terminal(
 			s.about.name);
 	audit_argv(&command, q->argc, q->argv);
 	journal_mask(s.about.name, command.s, command.len);
-	s.wish = (struct terminals_wish){name, command.s, q->columns, q->rows};
+	s.wish = (struct terminals_wish){name, call_command(q, command.s), q->columns, q->rows};
 	r.target = s.about.id;
 	r.name = s.about.name;
 	r.agent = s.about.agent;
@@ -66,6 +77,70 @@ int agents_start_terminal(
 	if (q->cwd)
 		kv[r.nparams++] = (struct key_value){"directory", q->cwd, false};
 	result = record_act(&by, &r, NULL, do_start_terminal, &s, e);
+	recorder_settle(&by);
+	return result;
+}
+
+struct type_terminal {
+	const char *container, *name;
+	const struct terminal_typing *typing;
+};
+
+static int do_type_terminal(void *ctx, struct audit_record *r, struct err *e)
+{
+	const struct type_terminal *t = ctx;
+
+	(void)r;
+	return terminals_type(t->container, t->name, t->typing, e);
+}
+
+/* What is recorded of it: bounded, nothing that a terminal would obey, secrets masked. */
+static void describe_typing(
+	const char *container, const struct terminal_typing *t, struct str *text, struct str *keys)
+{
+	AUTO_FREE char *masked = xstrndup(t->n ? t->text : "", t->n);
+	size_t n = t->n;
+
+	journal_mask(container, masked, t->n);
+	if (n > TYPED_RECORDED)
+		n = utf8_whole(masked, TYPED_RECORDED);
+	text_neutralise(text, masked, n, false);
+	if (n < t->n)
+		str_addf(text, "... (%zu bytes)", t->n);
+	for (size_t i = 0; i < t->nkeys && keys->len < TYPED_RECORDED; i++)
+		str_addf(keys, "%s%s", i ? " " : "", t->keys[i]);
+	if (keys->len >= TYPED_RECORDED)
+		str_addf(keys, "... (%zu keys)", t->nkeys);
+}
+
+int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,
+	const struct policy *policy, struct err *e)
+{
+	struct recorder by = {.program = "terminal", .policy = policy, .direct = true};
+	AUTO_STR struct str text = STR_INIT, keys = STR_INIT;
+	struct lane_about about;
+	struct type_terminal type = {about.name, name, t};
+	struct key_value kv[3] = {{"terminal", name, false}};
+	struct audit_record r = {.operation = OP_TERMINAL_SEND,
+		.target_type = "container",
+		.params = kv,
+		.nparams = 1,
+		.target = about.id,
+		.name = about.name,
+		.agent = about.agent,
+		.session = about.session,
+		.engine = about.engine};
+	int result;
+
+	if (terminal_check_name(name, e) || terminals_check_typing(t, e) ||
+		lane_find(agent, &about, e))
+		return -1;
+	describe_typing(about.name, t, &text, &keys);
+	if (text.len)
+		kv[r.nparams++] = (struct key_value){"text", text.s, false};
+	if (keys.len)
+		kv[r.nparams++] = (struct key_value){"keys", keys.s, false};
+	result = record_act(&by, &r, NULL, do_type_terminal, &type, e);
 	recorder_settle(&by);
 	return result;
 }

@@ -224,5 +224,9 @@ int agents_run_engine(const struct run_request *r, struct run_result *ret, struc
  * goes on when this process ends.  ERR_REFUSED: by policy, by the command rules, or there is no lane. */
 int agents_start_terminal(
 	const struct run_request *r, const char *name, const struct policy *policy, struct err *e);
+/* Type into that terminal of an agent (terminals_type in terminal.h): policy, record with what is typed, then that. */
+struct terminal_typing;
+int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,
+	const struct policy *policy, struct err *e);
 
 #endif

@@ -48,6 +48,9 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(CONTAINER_EXEC, "container.exec", GROUPED, OP_CHANGES, "run a command in container")    \
 	X(CONTAINER_SHELL, "container.shell", GUARDED, OP_CHANGES, "open a shell in container")   \
 	X(TERMINAL_START, "terminal.start", GUARDED, OP_CHANGES, "start a terminal of")           \
+	X(TERMINAL_SEND, "terminal.send", GROUPED, OP_CHANGES, "type into a terminal of")         \
+	X(TERMINAL_ATTACH, "terminal.attach", GUARDED, OP_CHANGES, "attach to a terminal of")     \
+	X(TERMINAL_WATCH, "terminal.watch", GROUPED, OP_READS, "watch a terminal of")             \
 	X(TERMINAL_STOP, "terminal.stop", GUARDED, OP_CHANGES, "stop a terminal of")              \
 	X(CONTAINER_COPY_IN, "container.copy_in", GUARDED, OP_CHANGES, "copy into container")     \
 	X(CONTAINER_COPY_OUT, "container.copy_out", GROUPED, OP_READS, "copy out of container")   \

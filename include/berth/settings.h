@@ -109,6 +109,7 @@ struct settings {
 	/* Of each agent's journal (journal.h): commands, and bytes of each one's output. */
 	int64_t journal_commands;
 	uint64_t journal_bytes;
+	const char *terminal_detach; /* a key's name: leaves an attached terminal */
 	int64_t egress_ask_s; /* that a person is asked about a target that no rule decides */
 	/* How long a workspace is kept once its end has come, days; less than 0: for ever. */
 	int64_t workspaces_done_days, workspaces_failed_days, workspaces_idle_days;

@@ -129,6 +129,8 @@ TABLE = {
     "terminal start": (["terminal", "start", "x"], 1, 1, (["terminal", "start", "x", "--size", "0x0"], 2)),
     "terminal list": (["terminal", "list"], 0, 0, (["terminal", "list", "x"], 1)),
     "terminal screen": (["terminal", "screen", "x"], 1, 1, None),
+    "terminal send": (["terminal", "send", "x", "text"], 1, 1, (["terminal", "send", "x", "--key", "F99"], 2)),
+    "terminal attach": (["terminal", "attach", "x"], 2, 2, None),
     "terminal stop": (["terminal", "stop", "x"], 1, 1, None),
     "mcp": (None, None, None, (["-c", "nowhere.yaml", "mcp"], 2)),
     "completion": (["completion", "bash"], 0, 0, (["completion", "csh"], 2)),

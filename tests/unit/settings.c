@@ -331,7 +331,7 @@ static void test_setting_sentences(void **state)
 	refuse_settings("logs.tail: 3\n",
 		"berth.yaml:1:1: unknown key \"logs.tail\", expected theme, ascii, charts, "
 		"mouse, read_only, hz, groups, stopped, sort, columns, logs, "
-		"confirm_threshold, protected, hosts, alerts, audit, clean, journal, egress, files, mcp, workspaces, commands or keys.");
+		"confirm_threshold, protected, hosts, alerts, audit, clean, journal, terminals, egress, files, mcp, workspaces, commands or keys.");
 	refuse_settings(
 		"logs: 3\n", "berth.yaml:1:7: found no map, expected the settings of \"logs\".");
 	refuse_settings(

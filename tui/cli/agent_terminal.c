@@ -38,9 +38,7 @@ static int read_size(const char *text, int *columns, int *rows, struct err *e)
 
 int cli_terminal_start(const struct cli *c, const struct settings *s, struct err *e)
 {
-	/* The better shell where there is one. */
-	static const char *const shell[] = {
-		"sh", "-c", "command -v bash >/dev/null 2>&1 && exec bash; exec sh"};
+	static const char *const shell[] = {"sh", "-c", TERMINAL_SHELL};
 	static const char *const env[] = {"TERM=xterm-256color", "COLORTERM=truecolor"};
 	struct run_request q = {.agent = c->argv[0],
 		.program = "terminal",
@@ -166,14 +164,16 @@ static void print_terminal(const struct terminal_row *r)
 {
 	const struct terminal_screen *s = &r->screen;
 	char since[FORMAT_MAX], state[32];
+	AUTO_STR struct str title = STR_INIT;
 
+	terminal_title_text(s, &title);
 	if (s->status == TERMINAL_ENDED)
 		snprintf(state, sizeof state, "ended (%d)", s->exit_code);
 	else
 		snprintf(state, sizeof state, "%s", state_of(s));
 	printf("%-20s %-12s %-12s %8s %4dx%-4d %s\n", *r->agent ? r->agent : r->container, r->name,
 		state, format_span(since, (clock_wall_ms() - s->changed_ms) / 1000), s->columns,
-		s->rows, *s->title ? s->title : s->command);
+		s->rows, title.s);
 }
 
 int cli_terminal_list(const struct cli *c, const struct settings *s, struct err *e)

@@ -47,6 +47,7 @@ cli_run_fn cli_host_list, cli_host_forget;
 cli_run_fn cli_agent_list;
 cli_run_fn cli_port_open, cli_port_close, cli_port_list;
 cli_run_fn cli_terminal_start, cli_terminal_list, cli_terminal_screen, cli_terminal_stop;
+cli_run_fn cli_terminal_send, cli_terminal_attach;
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import, bench_check;
 
@@ -200,6 +201,16 @@ static const struct cli_option terminal_start_options[] = {
 	{0},
 };
 
+static const struct cli_option terminal_send_options[] = {
+	{0, "key", "KEY", "type this key, or several (\"Up Up Enter\"), after TEXT; repeatable"},
+	{0},
+};
+
+static const struct cli_option terminal_attach_options[] = {
+	{0, "read-only", NULL, "watch, and type nothing"},
+	{0},
+};
+
 static const struct cli_command terminal_verbs[] = {
 	{"start", "AGENT [NAME] [-- CMD ARG...]", 1, 2, CORE(cli_terminal_start),
 		.takes_words = CLI_WORDS_TAKEN,
@@ -224,6 +235,27 @@ static const struct cli_command terminal_verbs[] = {
 			"The text of its screen, or with --json also its cursor, title and size.  Of one "
 			"that ended, its last screen.",
 		.options = json_options, .schema = "berth.terminal_screen/1"},
+	{"send", "AGENT [NAME] [--] [TEXT...]", 1, -1, CORE(cli_terminal_send),
+		.takes_words = CLI_WORDS_TAKEN, .help = "type text or keys into a terminal",
+		.about =
+			"TEXT is typed as it is, its words separated by a space, without Enter; if its program "
+			"has enabled bracketed paste, as a paste.  Control characters are refused; --key types "
+			"keys: Enter, Tab, BTab, Esc, Space, BSpace, Up, Down, Left, Right, Home, End, Insert, "
+			"Delete, PageUp, PageDown, F1 to F12, C-c, M-x.  Without NAME, or with --key and TEXT, "
+			"put -- before TEXT of several words.  If the program does not read for 5 seconds, the rest "
+			"is dropped and the number of bytes taken is reported.  What is typed is recorded in the "
+			"audit log, its first 512 bytes.",
+		.options = terminal_send_options},
+	{"attach", "AGENT [NAME]", 1, 2, CORE(cli_terminal_attach), .needs = NEEDS_SETTINGS,
+		.help = "use a terminal in full screen",
+		.about =
+			"C-] detaches (terminals.detach in berth.yaml); the terminal continues.  What its program "
+			"prints is passed on except for what would read or change this terminal beyond its screen: "
+			"queries, the clipboard, window operations, colours, links other than http.  One person types at a "
+			"time and sets the size; others watch, and C-t takes over.  With --read-only it is only "
+			"watched.  Keys are counted in the audit log, not stored.  When the command ends, its exit "
+			"code is printed and returned.",
+		.options = terminal_attach_options},
 	{"stop", "AGENT [NAME]", 1, 2, CORE(cli_terminal_stop),
 		.help = "end a terminal's command and remove it from the list",
 		.about = "All processes that the command started are killed."},
