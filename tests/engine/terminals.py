@@ -2,12 +2,13 @@
 """terminals.py - agents' own terminals: started, watched, several at once, bounded, stopped; they outlive who started them."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from boxed import begin, berth, case, done, wait_until, write_team  # noqa: E402
+from boxed import BERTH, begin, berth, case, done, wait_until, write_team  # noqa: E402
 
 SCHEMA = [sys.executable, os.path.join(os.environ["SRC"], "tests/lib/schema.py"), os.path.join(os.environ["SRC"], "tests/data/schema")]
 if not os.path.exists(os.path.join(os.environ["BUILD"], "berth-terminal")):
@@ -58,6 +59,45 @@ def sleepers():
         except OSError:
             pass
     return found
+
+
+class Seat:
+    """A person at a terminal of 80x24: what it shows, and keys."""
+    count = 0
+
+    def __init__(self, *argv):
+        Seat.count += 1
+        self.tmux = ["tmux", "-L", f"berth-{os.getpid()}-seat-{Seat.count}", "-f", "/dev/null"]
+        subprocess.run([*self.tmux, "new-session", "-d", "-x", "80", "-y", "24", "env", *argv, ";",
+                        "set", "status", "off", ";", "set", "remain-on-exit", "on"], check=True)
+
+    def tell(self, *words):
+        return subprocess.run([*self.tmux, *words], check=True, capture_output=True, text=True).stdout
+
+    def screen(self):
+        return self.tell("capture-pane", "-e", "-p")
+
+    def see(self, text):
+        wait_until(lambda: text in self.screen())
+
+    def type(self, *keys):
+        self.tell("send-keys", *keys)
+
+    def pid(self):
+        return int(self.tell("display", "-p", "#{pane_pid}"))
+
+    def ended(self):
+        return self.tell("display", "-p", "#{pane_dead}").strip() == "1"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([*self.tmux, "kill-server"], check=False)
+
+
+def attached(name, *options):
+    return Seat(BERTH, "terminal", "attach", ID, name, *options)
 
 
 @case("a terminal goes on when berth has exited, and shows what its program prints")
@@ -118,6 +158,72 @@ def stop():
     assert "flood" not in rows(ID)
 
 
+@case("attached, a program looks as in a terminal of its own; after a detach and a kill, the same", "tmux")
+def attach():
+    for program, keys in (("vi", ("G", "i", "berth", "Escape")), ("less", ("G", "k"))):
+        berth("terminal", "start", ID, program, "--", program, "/etc/passwd")
+        with Seat(BERTH, "exec", "-t", ID, "--", program, "/etc/passwd") as direct:
+            with attached(program) as seat:
+                for one in (direct, seat):
+                    one.see("root:")
+                    one.type(*keys)
+                wait_until(lambda: direct.screen() == seat.screen())
+                shown = direct.screen()
+                seat.type("C-]")
+                wait_until(seat.ended)
+                assert f"detached from terminal {program} of {ID}" in seat.screen(), seat.screen()
+        with attached(program) as seat:
+            wait_until(lambda: seat.screen() == shown)
+            os.kill(seat.pid(), signal.SIGKILL)
+            wait_until(seat.ended)
+        with attached(program) as seat:
+            wait_until(lambda: seat.screen() == shown)
+    berth("terminal", "start", ID, "top", "--", "top")
+    with attached("top") as seat:
+        seat.see("PID")
+        seat.type("q")
+        wait_until(seat.ended)
+        assert f"terminal top of {ID} has ended: exit code 0" in seat.screen(), seat.screen()
+    for name in ("vi", "less", "top"):
+        berth("terminal", "stop", ID, name)
+
+
+@case("two at a terminal: one types, the other watches and can take over", "tmux")
+def two_people():
+    start("both", "while read x; do stty size; done")
+    with attached("both") as one, attached("both", "--read-only") as other:
+        other.see("read-only  C-]: detach")
+        one.type("Enter")
+        one.see("24 80")
+        other.see("24 80")
+    with attached("both") as one:
+        one.type("Enter")
+        one.see("24 80")
+        with attached("both") as other:
+            other.see("C-t: type here")
+            other.type("C-t")
+            one.see("C-t: type here")
+    berth("terminal", "stop", ID, "both")
+
+
+@case("send types text and keys, and says what was not taken")
+def send():
+    start("typed", "while read -r x; do echo \"<$x>\"; done")
+    assert berth("terminal", "send", ID, "typed", "--key", "Enter", "--", "some", "words") == f"typed into terminal typed of {ID}\n"
+    wait_until(lambda: "<some words>" in screen("typed")["lines"])
+    assert "is not a key" in berth("terminal", "send", ID, "typed", "--key", "Nokey", code=2)
+    assert "control character" in berth("terminal", "send", ID, "typed", "a\nb", code=2)
+    berth("--read-only", "terminal", "send", ID, "typed", "x", code=4)
+    subprocess.run(["docker", "pause", f"berth-{ID}"], check=True, capture_output=True)
+    try:
+        assert "0 of 4 bytes taken in 5 s (4 more wait" in berth("terminal", "send", ID, "typed", "late", code=2)
+    finally:
+        subprocess.run(["docker", "unpause", f"berth-{ID}"], check=True, capture_output=True)
+    berth("terminal", "send", ID, "typed", "--key", "C-d C-d")
+    wait_until(lambda: rows(ID)["typed"]["state"] == "ended")
+    assert "has ended" in berth("terminal", "send", ID, "typed", "x", code=2)
+
+
 @case("what is refused is refused as for exec, and recorded")
 def refused():
     berth("terminal", "start", ID, "bad", "--", "forbidden", "thing", code=4)
@@ -131,6 +237,13 @@ def refused():
     outcomes = {(r["act"], r.get("outcome")) for r in found}
     assert ("terminal.start", "ok") in outcomes and ("terminal.start", "refused") in outcomes, outcomes
     assert ("terminal.stop", "ok") in outcomes, outcomes
+    assert ("terminal.send", "ok") in outcomes and ("terminal.send", "failed") in outcomes, outcomes
+    sent = [r["params"] for r in found if r["act"] == "terminal.send" and r.get("outcome") == "ok"]
+    assert {"terminal": "typed", "text": "some words", "keys": "Enter"} in sent, sent
+    if shutil.which("tmux"):
+        assert ("terminal.attach", "ok") in outcomes and ("terminal.watch", "ok") in outcomes, outcomes
+        typed = [r["params"] for r in found if r["act"] == "terminal.attach" and "keys_typed" in r["params"]]
+        assert {"terminal": "vi", "keys_typed": "8"} in typed, typed
 
 
 @case("with its process its commands end, and it is lost")
