@@ -30,6 +30,7 @@ struct held *held_open(
 	memcpy(h->screen.command, k->command, sizeof h->screen.command);
 	h->screen.command[sizeof h->screen.command - 1] = '\0';
 	h->screen.keeper = getpid();
+	h->screen.supervisor = k->supervisor;
 	h->screen.started_ms = h->screen.changed_ms = clock_wall_ms();
 	str_init(&h->input);
 	str_init(&h->passed);
@@ -150,6 +151,7 @@ static void send_answers(struct held *h)
 
 void held_look(struct held *h)
 {
+	uint64_t bells = h->seen.bells, notices = h->seen.notices;
 	size_t n;
 
 	if (h->missed)
@@ -165,6 +167,10 @@ void held_look(struct held *h)
 	h->changed = true;
 	h->screen.changed_ms = clock_wall_ms();
 	show_viewers(h);
+	if (h->seen.bells != bells || h->seen.notices != notices) {
+		h->screen.marked_ms = h->screen.changed_ms;
+		h->screen.marked_notice = h->seen.notices != notices;
+	}
 	send_answers(h);
 }
 
@@ -188,6 +194,7 @@ void held_show(struct held *h, bool now)
 	held_take_screen(h);
 	h->screen.bells = h->seen.bells;
 	h->screen.notices = h->seen.notices;
+	h->screen.prompt = h->seen.prompt;
 	memcpy(h->screen.notice, h->seen.notice, sizeof h->screen.notice);
 	memcpy(h->screen.directory, h->seen.directory, sizeof h->screen.directory);
 	/* On a full disk what was there before stays. */

@@ -14,6 +14,7 @@
 
 #define MAGIC "berthtty"
 #define VERSION 2
+#define PROMPT_LAST 4
 #define TRIES 5
 #define AGAIN_MS 1
 
@@ -27,6 +28,9 @@ struct screen_header {
 	uint64_t bells, notices, missed;
 	char title[TERMINAL_TITLE_MAX], notice[TERMINAL_TITLE_MAX], directory[TERMINAL_TITLE_MAX],
 		command[TERMINAL_TITLE_MAX];
+	int64_t marked_ms;
+	int32_t supervisor;
+	uint16_t marked_notice, prompt;
 };
 
 static int lock_file(int fd, int how, struct flock *l)
@@ -81,7 +85,11 @@ static struct screen_header describe(const struct terminal_screen *s, uint32_t s
 		.answered_ms = s->answered_ms,
 		.bells = s->bells,
 		.notices = s->notices,
-		.missed = s->missed};
+		.missed = s->missed,
+		.marked_ms = s->marked_ms,
+		.supervisor = s->supervisor,
+		.marked_notice = s->marked_notice,
+		.prompt = s->prompt};
 
 	copy_text(h.title, s->title);
 	copy_text(h.notice, s->notice);
@@ -172,6 +180,10 @@ static void convert_header(struct screen_header *h, bool alive, struct terminal_
 	s->bells = h->bells;
 	s->notices = h->notices;
 	s->missed = h->missed;
+	s->marked_ms = h->marked_ms;
+	s->supervisor = alive && h->supervisor > 0 ? h->supervisor : 0;
+	s->marked_notice = h->marked_notice != 0;
+	s->prompt = h->prompt <= PROMPT_LAST ? (uint8_t)h->prompt : 0;
 	read_text(s->title, h->title);
 	read_text(s->notice, h->notice);
 	read_text(s->directory, h->directory);
@@ -179,23 +191,25 @@ static void convert_header(struct screen_header *h, bool alive, struct terminal_
 }
 
 /* One look: 0 whole, 1 torn, -1 there is no picture. */
-static int look_once(int fd, struct screen_header *h, struct terminal_screen *ret)
+static int look_once(int fd, struct screen_header *h, struct terminal_screen *ret, bool cells)
 {
 	struct screen_header after;
 	size_t n;
 
 	if (file_fill_at(fd, h, sizeof *h, 0) != sizeof *h || !is_known(h))
 		return -1;
-	n = (size_t)h->columns * (size_t)h->rows;
-	ret->cells = xreallocarray(ret->cells, n, sizeof *ret->cells);
-	if (file_fill_at(fd, ret->cells, n * sizeof *ret->cells, sizeof *h) !=
-			(ssize_t)(n * sizeof *ret->cells) ||
+	n = cells ? (size_t)h->columns * (size_t)h->rows : 0;
+	if (cells)
+		ret->cells = xreallocarray(ret->cells, n, sizeof *ret->cells);
+	if ((cells &&
+		    file_fill_at(fd, ret->cells, n * sizeof *ret->cells, sizeof *h) !=
+			    (ssize_t)(n * sizeof *ret->cells)) ||
 		file_fill_at(fd, &after, sizeof after, 0) != sizeof after)
 		return -1;
 	return h->seq & 1 || after.seq != h->seq;
 }
 
-int screen_file_read(const char *path, struct terminal_screen *ret, struct err *e)
+static int read_file(const char *path, bool cells, struct terminal_screen *ret, struct err *e)
 {
 	AUTO_CLOSE int fd = file_open(AT_FDCWD, path, O_NOFOLLOW);
 	struct screen_header h;
@@ -212,7 +226,7 @@ int screen_file_read(const char *path, struct terminal_screen *ret, struct err *
 	for (int i = 0; fd >= 0 && r > 0 && i < TRIES; i++) {
 		if (i)
 			poll(NULL, 0, AGAIN_MS);
-		r = look_once(fd, &h, ret);
+		r = look_once(fd, &h, ret, cells);
 		/* Nobody will complete it. */
 		if (r > 0 && !alive)
 			r = 0;
@@ -222,8 +236,18 @@ int screen_file_read(const char *path, struct terminal_screen *ret, struct err *
 	if (r)
 		return err_set(e, ERR_TIMEOUT, "%s is still being written", path);
 	convert_header(&h, alive, ret);
-	for (int y = 0; y < ret->rows; y++)
+	for (int y = 0; cells && y < ret->rows; y++)
 		for (int x = 0; x < ret->columns; x++)
 			check_cell(ret->cells + (size_t)y * (size_t)ret->columns, x, ret->columns);
 	return 0;
+}
+
+int screen_file_read(const char *path, struct terminal_screen *ret, struct err *e)
+{
+	return read_file(path, true, ret, e);
+}
+
+int screen_file_head(const char *path, struct terminal_screen *ret, struct err *e)
+{
+	return read_file(path, false, ret, e);
 }

@@ -26,5 +26,7 @@ void screen_file_close(struct screen_file *f); /* the file stays */
 /* *ret is released by the caller, and may be one that was read before.  ERR_NOT_FOUND: there is no picture;
  * ERR_TIMEOUT: none that is whole, for a few milliseconds. */
 int screen_file_read(const char *path, struct terminal_screen *ret, struct err *e);
+/* The same without its cells. */
+int screen_file_head(const char *path, struct terminal_screen *ret, struct err *e);
 
 #endif

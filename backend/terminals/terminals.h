@@ -58,6 +58,7 @@ struct terminals_keep {
 	char name[TERMINAL_NAME_MAX];
 	char command[TERMINAL_TITLE_MAX];
 	int32_t columns, rows;
+	int32_t supervisor; /* of its processes, as the host numbers it; 0: not known */
 };
 /* A command that was started, and the file of its screen; both are still the caller's. */
 int terminals_hand_over(const char *container, const struct terminals_keep *keep, int screen,

@@ -72,6 +72,10 @@ struct terminal_screen {
 	uint64_t bells, notices; /* so many since it started */
 	uint64_t missed;         /* bytes that came too fast for the scrollback */
 	pid_t keeper;            /* the process that keeps it */
+	pid_t supervisor;        /* of its processes, as the host numbers it; 0: not known */
+	int64_t marked_ms;       /* Unix time of the last bell or notice; 0: none came */
+	bool marked_notice;      /* it was a notice */
+	uint8_t prompt;          /* the last prompt mark (OSC 133): 0 none, 1 to 4: A to D */
 	char title[TERMINAL_TITLE_MAX];
 	char notice[TERMINAL_TITLE_MAX]; /* the last one; "" */
 	char directory
@@ -85,7 +89,8 @@ void terminal_screen_release(struct terminal_screen *s);
 int terminal_check_name(const char *name, struct err *e);
 
 struct terminal_row {
-	char container[64], agent[64]; /* agent: "" when it is not known */
+	char container[64], agent[64],
+		id[65]; /* agent; full id of the container: "" when it is not known */
 	char name[TERMINAL_NAME_MAX];
 	struct terminal_screen screen; /* without its cells */
 };

@@ -27,7 +27,8 @@ struct ends {
 
 static struct ends open_ends(int columns, int rows)
 {
-	struct terminals_keep k = {"main", "sh -c 'true'", columns, rows};
+	struct terminals_keep k = {
+		.name = "main", .command = "sh -c 'true'", .columns = columns, .rows = rows};
 	struct screen_file f;
 	struct ends s;
 	int lane[2], in[2], out[2];
