@@ -14,6 +14,7 @@
 #include <berth/runtime.h>
 #include <berth/text.h>
 
+#include "terminals/screen_file.h"
 #include "terminals/terminals.h"
 
 #define ANSWER_S 10
@@ -141,7 +142,7 @@ static int compare_terminals(const void *a, const void *b)
 
 static size_t list_container(const char *container, struct terminal_row *out, size_t most)
 {
-	char dir[TERMINALS_PATH_MAX];
+	char dir[TERMINALS_PATH_MAX], path[TERMINALS_PATH_MAX];
 	struct lane_about about;
 	const struct dirent *x;
 	size_t n = 0;
@@ -150,7 +151,7 @@ static size_t list_container(const char *container, struct terminal_row *out, si
 	if (place_folder(container, dir, NULL))
 		return 0;
 	if (lane_find(container, &about, NULL))
-		*about.agent = '\0';
+		*about.agent = *about.id = '\0';
 	d = opendir(dir);
 	while (d && n < most && (x = readdir(d))) {
 		size_t len = screen_name(x->d_name);
@@ -161,10 +162,11 @@ static size_t list_container(const char *container, struct terminal_row *out, si
 		*r = (struct terminal_row){0};
 		snprintf(r->container, sizeof r->container, "%s", container);
 		snprintf(r->agent, sizeof r->agent, "%s", about.agent);
+		snprintf(r->id, sizeof r->id, "%s", about.id);
 		snprintf(r->name, sizeof r->name, "%.*s", (int)len, x->d_name);
-		if (!terminals_read(container, r->name, &r->screen, NULL))
+		if (!terminals_place(container, x->d_name, path, NULL) &&
+			!screen_file_head(path, &r->screen, NULL))
 			n++;
-		terminal_screen_release(&r->screen);
 	}
 	if (d)
 		closedir(d);

@@ -164,10 +164,10 @@ static int start_on(const struct lane_about *about, const struct terminals_wish 
 	request.limits.rows = (uint16_t)w->rows;
 	snprintf(keep.name, sizeof keep.name, "%s", w->name);
 	snprintf(keep.command, sizeof keep.command, "%s", w->command);
-	result = lane_start(about, &request, &c, e) || await_start(&c, about->name, e) ||
-			terminals_hand_over(about->name, &keep, screen, &c, e)
-		? -1
-		: 0;
+	result = lane_start(about, &request, &c, e) || await_start(&c, about->name, e) ? -1 : 0;
+	keep.supervisor = c.supervisor > 0 ? c.supervisor : 0;
+	if (!result)
+		result = terminals_hand_over(about->name, &keep, screen, &c, e);
 	lane_command_release(&c);
 	return result;
 }

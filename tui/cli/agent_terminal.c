@@ -12,6 +12,7 @@
 #include <berth/mem.h>
 #include <berth/record.h>
 #include <berth/terminal.h>
+#include <berth/terminal_status.h>
 #include <berth/text.h>
 
 #include "cli/commands.h"
@@ -141,7 +142,8 @@ static void add_terminal_members(struct jsonw *j, const struct terminal_screen *
 	jsonw_uint(j, "missed_bytes", s->missed);
 }
 
-static int print_terminals_json(const struct terminal_row *row, size_t n)
+static int print_terminals_json(
+	const struct terminal_row *row, const struct terminal_judged *judged, size_t n)
 {
 	struct jsonw j;
 
@@ -153,6 +155,12 @@ static int print_terminals_json(const struct terminal_row *row, size_t n)
 		jsonw_text(&j, "agent", *row[i].agent ? row[i].agent : NULL);
 		jsonw_text(&j, "name", row[i].name);
 		add_terminal_members(&j, &row[i].screen);
+		jsonw_text(&j, "status", terminal_does_name(judged[i].does));
+		if (judged[i].since_ms > 0)
+			jsonw_int(&j, "since", judged[i].since_ms);
+		else
+			jsonw_null(&j, "since");
+		jsonw_text(&j, "reason", judged[i].reason);
 		jsonw_end(&j);
 	}
 	jsonw_end(&j);
@@ -160,25 +168,36 @@ static int print_terminals_json(const struct terminal_row *row, size_t n)
 	return jsonw_print(&j);
 }
 
-static void print_terminal(const struct terminal_row *r)
+static void print_terminal(const struct terminal_row *r, const struct terminal_judged *judged)
 {
 	const struct terminal_screen *s = &r->screen;
-	char since[FORMAT_MAX], state[32];
+	char since[FORMAT_MAX] = "-";
 	AUTO_STR struct str title = STR_INIT;
 
 	terminal_title_text(s, &title);
-	if (s->status == TERMINAL_ENDED)
-		snprintf(state, sizeof state, "ended (%d)", s->exit_code);
-	else
-		snprintf(state, sizeof state, "%s", state_of(s));
-	printf("%-20s %-12s %-12s %8s %4dx%-4d %s\n", *r->agent ? r->agent : r->container, r->name,
-		state, format_span(since, (clock_wall_ms() - s->changed_ms) / 1000), s->columns,
-		s->rows, title.s);
+	if (judged->since_ms > 0)
+		format_span(since, (clock_wall_ms() - judged->since_ms) / 1000);
+	printf("%-20s %-12s %-8s %8s  %-36s %s\n", *r->agent ? r->agent : r->container, r->name,
+		terminal_does_name(judged->does), since, judged->reason,
+		title.s);
+}
+
+static void judge_terminals(const struct terminal_row *row, size_t n, struct terminal_judged *ret)
+{
+	struct err why = ERR_INIT;
+	struct terminal_programs *p = n ? terminal_programs_open(&why) : NULL;
+
+	if (n && !p)
+		fprintf(stderr, "berth: without patterns of programs: %s\n", why.msg);
+	for (size_t i = 0; i < n; i++)
+		terminal_judge_row(&row[i], p, &ret[i]);
+	terminal_programs_free(p);
 }
 
 int cli_terminal_list(const struct cli *c, const struct settings *s, struct err *e)
 {
 	AUTO_FREE struct terminal_row *row = xcalloc(ROWS_MAX, sizeof *row);
+	AUTO_FREE struct terminal_judged *judged = xcalloc(ROWS_MAX, sizeof *judged);
 	char container[64];
 	size_t n;
 
@@ -187,15 +206,16 @@ int cli_terminal_list(const struct cli *c, const struct settings *s, struct err 
 	if (c->argc && egress_container(c->argv[0], container, e))
 		return -1;
 	n = terminals_list(c->argc ? container : NULL, row, ROWS_MAX);
+	judge_terminals(row, n, judged);
 	if (cli_flag(c, "json"))
-		return print_terminals_json(row, n);
+		return print_terminals_json(row, judged, n);
 	if (!n)
 		puts("there is no terminal");
 	else
-		printf("%-20s %-12s %-12s %8s %9s %s\n", "AGENT", "NAME", "STATE", "QUIET", "SIZE ",
-			"TITLE");
+		printf("%-20s %-12s %-8s %8s  %-36s %s\n", "AGENT", "NAME", "STATUS", "SINCE",
+			"REASON", "TITLE");
 	for (size_t i = 0; i < n; i++)
-		print_terminal(&row[i]);
+		print_terminal(&row[i], &judged[i]);
 	return cli_finish();
 }
 

@@ -225,9 +225,11 @@ static const struct cli_command terminal_verbs[] = {
 		.options = terminal_start_options},
 	{"list", "[AGENT]", 0, 1, CORE(cli_terminal_list), .help = "print the terminals of agents",
 		.about =
-			"A terminal that ended is listed with the exit code of its command until it is "
-			"stopped or started again.  A terminal is lost if the process that kept it was "
-			"killed: its command has been ended.  QUIET is the time since its last output.",
+			"STATUS is waiting (for a person), working, idle (at its prompt), quiet (nothing shows "
+			"what it does) or ended; REASON is what was seen.  Berth looks in this order: whether the "
+			"foreground processes sleep in a read of the terminal, bells and notices, the screens of "
+			"known programs (~/.config/berth/terminals.yaml adds to them), silence.  "
+			"A terminal that ended is listed until it is stopped or started again.",
 		.options = json_options, .schema = "berth.terminals/1"},
 	{"screen", "AGENT [NAME]", 1, 2, CORE(cli_terminal_screen),
 		.help = "print what a terminal shows now",

@@ -1,0 +1,28 @@
+/*
+ * foreground.h - the foreground processes of a terminal, read from the host's /proc.
+ *
+ * Which system call a process is in, and of which files, only those may see who could trace it; for others it is unknown.
+ * Everything read is what an agent's process arranged: it can deceive about itself, and about nothing else.
+ *
+ * Limits: FOREGROUND_TREE processes below a terminal's supervisor, FOREGROUND_THREADS threads of each.  Thread: any.
+ */
+#ifndef TERMINALS_FOREGROUND_H
+#define TERMINALS_FOREGROUND_H
+
+#include <berth/terminal_status.h>
+
+#define FOREGROUND_TREE 128
+#define FOREGROUND_THREADS 64
+#define FOREGROUND_NAME_MAX 64
+#define FOREGROUND_NAMES 3
+
+struct foreground {
+	enum terminal_front front;
+	size_t n; /* names that the program is known by: of its process, of its file, of the script that it runs */
+	char name[FOREGROUND_NAMES][FOREGROUND_NAME_MAX]; /* neutralised */
+};
+
+/* Below `supervisor`, a process of the container whose full id is `id`. */
+void foreground_look(pid_t supervisor, const char *id, struct foreground *ret);
+
+#endif
