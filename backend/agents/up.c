@@ -16,6 +16,7 @@
 
 #include "container/container.h"
 #include "agents/bind.h"
+#include "agents/declared.h"
 #include "agents/down.h"
 #include "agents/prepare.h"
 #include "agents/route_keys.h"
@@ -582,6 +583,15 @@ static int make_workspace_of(struct bringing *b, struct err *e)
 	return made;
 }
 
+static int refuse_terminals(const struct bringing *b, struct err *e)
+{
+	if (!b->def->nterminals || !b->spec.no_lane)
+		return 0;
+	return err_set(e, ERR_REFUSED,
+		"terminal: of the agent %s: with its runtime there is no lane, which terminals need; remove terminal:.",
+		b->def->id);
+}
+
 static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *e)
 {
 	const struct agent_def *a = b->def;
@@ -592,7 +602,7 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	begin_spec(b);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	secrets_warning(&a->credentials, ret->warning, sizeof ret->warning);
-	if (product_refuses(&b->h->at.info, e) || refuse_runtime(b, e) ||
+	if (product_refuses(&b->h->at.info, e) || refuse_runtime(b, e) || refuse_terminals(b, e) ||
 		session_here(a->container, b->h->at.info.id, e) || refuse_other_file(b, e) ||
 		(made = make_workspace_of(b, e)) < 0 ||
 		ready_user(a->id, a->workspace, &b->spec.uid, &b->spec.gid, e) ||
@@ -622,10 +632,13 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	} else {
 		there = clear_name(b, "", ret, e);
 	}
-	/* The rules are no part of the container: they may have changed under one that stays. */
+	/* The rules are no part of the container, nor are its terminals: they may have changed under one that stays. */
 	if (there)
-		return there < 0 ? -1
-				 : rulebook_write(a, b->h->at.endpoint.url, b->h->at.info.name, e);
+		return there < 0 ||
+				rulebook_write(a, b->h->at.endpoint.url, b->h->at.info.name, e) ||
+				declared_start(&b->h->at.recorder, a, false, e)
+			? -1
+			: 0;
 	mounts_release(&b->spec.mounts);
 	if (lane_prepare(a->container, &b->offer, e))
 		return -1;
@@ -634,7 +647,8 @@ static int bring_agent_up(struct bringing *b, struct agent_up *ret, struct err *
 	if (add_declared(b, e) || add_own_mounts(b, e))
 		return -1;
 	spec_hash(&b->spec, b->session.spec);
-	return run_it(b, ret, e);
+	terminals_forget(a->container); /* of one before it */
+	return run_it(b, ret, e) || declared_start(&b->h->at.recorder, a, true, e) ? -1 : 0;
 }
 
 /* What the log should know: what runs, as whom, what it sees of the host, and what is loosened. */
@@ -796,6 +810,7 @@ static int check_agent(struct bringing *b, const char *id, struct agent_checked 
 	ret->n = 1;
 	check_made_of(b->h, &b->spec, id, ret);
 	ret->n += enforce_read(b->h, &b->spec, id, ret->item + ret->n, ENFORCED_MAX - ret->n);
+	ret->n += declared_check(a, ret->item + ret->n, ENFORCED_MAX - ret->n);
 	ret->nloosened = spec_loosened(&b->spec, ret->loosened);
 	return 0;
 }

@@ -47,36 +47,83 @@ static const char *call_command(const struct run_request *q, const char *command
 		: command;
 }
 
-int agents_start_terminal(
-	const struct run_request *q, const char *name, const struct policy *policy, struct err *e)
+static int start_recorded(struct recorder *by, struct start_terminal *s, struct err *e)
 {
-	struct start_terminal s = {.q = q, .policy = policy};
-	struct recorder by = {.program = q->program, .policy = policy, .direct = true};
 	AUTO_STR struct str command = STR_INIT;
 	struct key_value kv[3];
-	struct audit_record r = {
-		.operation = OP_TERMINAL_START, .target_type = "container", .params = kv};
+	struct audit_record r = {.operation = OP_TERMINAL_START,
+		.target_type = "container",
+		.target = s->about.id,
+		.name = s->about.name,
+		.agent = s->about.agent,
+		.session = s->about.session,
+		.engine = s->about.engine,
+		.params = kv};
+
+	audit_argv(&command, s->q->argc, s->q->argv);
+	journal_mask(s->about.name, command.s, command.len);
+	s->wish.command = call_command(s->q, command.s);
+	kv[r.nparams++] = (struct key_value){"terminal", s->wish.name, false};
+	kv[r.nparams++] = (struct key_value){"command", command.s, false};
+	if (s->q->cwd)
+		kv[r.nparams++] = (struct key_value){"directory", s->q->cwd, false};
+	return record_act(by, &r, NULL, do_start_terminal, s, e);
+}
+
+/* What is to run, where it was not said: what the team file says of that name, else the better shell that there is. */
+static int complete_request(struct run_request *q, const char *container, const char *name,
+	struct terminals_declared *d, struct err *e)
+{
+	static const char *const shell[] = {"sh", "-c", TERMINAL_SHELL};
+	static const char *const env[] = {"TERM=xterm-256color", "COLORTERM=truecolor"};
+	struct err why = ERR_INIT;
+
+	if (!q->argc && terminals_declared(container, name, d, &why) && why.kind != ERR_NOT_FOUND)
+		return err_copy(e, &why);
+	if (!q->argc && d->argc) {
+		q->argv = d->argv;
+		q->argc = d->argc;
+	} else if (!q->argc) {
+		q->argv = shell;
+		q->argc = COUNT(shell);
+	}
+	if (!q->columns) {
+		q->columns = d->columns ? d->columns : TERMINAL_COLUMNS;
+		q->rows = d->columns ? d->rows : TERMINAL_ROWS;
+	}
+	q->env = env;
+	q->envc = COUNT(env);
+	return 0;
+}
+
+int agents_start_terminal_by(
+	struct recorder *by, const struct run_request *r, const char *name, struct err *e)
+{
+	struct run_request q = *r;
+	struct terminals_declared d = {0};
+	struct start_terminal s = {.q = &q, .policy = by->policy};
 	int result;
 
-	if (terminal_check_name(name, e) || lane_find(q->agent, &s.about, e))
+	if (terminal_check_name(name, e) || lane_find(q.agent, &s.about, e))
 		return -1;
 	if (lane_is_none(s.about.name))
 		return err_set(e, ERR_REFUSED,
 			"%s has no lane, which terminals need: its runtime provides its own kernel",
 			s.about.name);
-	audit_argv(&command, q->argc, q->argv);
-	journal_mask(s.about.name, command.s, command.len);
-	s.wish = (struct terminals_wish){name, call_command(q, command.s), q->columns, q->rows};
-	r.target = s.about.id;
-	r.name = s.about.name;
-	r.agent = s.about.agent;
-	r.session = s.about.session;
-	r.engine = s.about.engine;
-	kv[r.nparams++] = (struct key_value){"terminal", name, false};
-	kv[r.nparams++] = (struct key_value){"command", command.s, false};
-	if (q->cwd)
-		kv[r.nparams++] = (struct key_value){"directory", q->cwd, false};
-	result = record_act(&by, &r, NULL, do_start_terminal, &s, e);
+	if (complete_request(&q, s.about.name, name, &d, e))
+		return -1;
+	s.wish = (struct terminals_wish){.name = name, .columns = q.columns, .rows = q.rows};
+	result = start_recorded(by, &s, e);
+	terminals_declared_release(&d);
+	return result;
+}
+
+int agents_start_terminal(
+	const struct run_request *q, const char *name, const struct policy *policy, struct err *e)
+{
+	struct recorder by = {.program = q->program, .policy = policy, .direct = true};
+	int result = agents_start_terminal_by(&by, q, name, e);
+
 	recorder_settle(&by);
 	return result;
 }

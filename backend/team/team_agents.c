@@ -245,6 +245,7 @@ struct agent_reading {
 	struct net_choice network;
 	struct packages packages;
 	struct grants grants;
+	struct terminals_choice terminals;
 	int apparmor;
 };
 
@@ -310,6 +311,7 @@ static const struct field agent_fields[] = {
 	{"block", FIELD_WORDS, AT(agent_reading, def.block), 0, 0, NULL, NULL},
 	{"checkpoints", FIELD_NESTED, AT(agent_reading, def.checkpoints), 0, 0, NULL,
 		team_read_checkpoints},
+	{"terminal", FIELD_NESTED, AT(agent_reading, terminals), 0, 0, NULL, team_read_terminals},
 	{"idle", FIELD_NESTED, AT(agent_reading, def.idle_pause_s), 0, 0, NULL, team_read_idle},
 	{"forks", FIELD_INT, AT(agent_reading, def.forks), 0, 100, NULL, NULL},
 	{"ports", FIELD_NESTED, AT(agent_reading, def.ports), 0, 0, NULL, read_open_ports},
@@ -357,6 +359,8 @@ int team_read_agent(
 	out->python = a.packages.python;
 	out->npm = a.packages.npm;
 	out->system = a.packages.system;
+	out->nterminals = a.terminals.n;
+	out->terminals = a.terminals.terminal;
 	out->npaths = a.grants.n;
 	out->paths = a.grants.grant;
 	out->at = (struct place){n->key_line, n->key_column};

@@ -45,6 +45,11 @@ struct packages {
 	struct words python, npm, system;
 };
 
+struct terminals_choice {
+	size_t n;
+	struct terminal_def *terminal;
+};
+
 struct grants {
 	size_t n;
 	struct path_grant *grant;
@@ -76,6 +81,7 @@ int team_read_grants(const struct reader *r, const struct node *n, void *at, str
 int team_read_packages(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_idle(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_checkpoints(const struct reader *r, const struct node *n, void *at, struct err *e);
+int team_read_terminals(const struct reader *r, const struct node *n, void *at, struct err *e);
 int team_read_credentials(const struct reader *r, const struct node *n, void *at, struct err *e);
 
 /* Is it this user's or root's, and nobody else's to write? */

@@ -33,6 +33,22 @@ struct terminals_wish {
  * ERR_CONFLICT: one runs; ERR_REFUSED: there are too many; ERR_NOT_FOUND: there is no lane. */
 int terminals_start(const struct lane_about *about, const struct terminals_wish *w,
 	const struct lane_request *r, struct err *e);
+/* A terminal as the team file has it, in NAME.declared: what starts it again needs no team file.  ERR_NOT_FOUND: none. */
+struct terminals_declared {
+	bool on_failure;
+	int columns, rows;
+	size_t argc;
+	const char **argv; /* of one block, with the texts; none: a shell */
+};
+int terminals_declare(
+	const char *container, const char *name, const struct terminals_declared *d, struct err *e);
+int terminals_declared(
+	const char *container, const char *name, struct terminals_declared *ret, struct err *e);
+void terminals_declared_release(struct terminals_declared *d);
+bool terminals_same(const struct terminals_declared *a, const struct terminals_declared *b);
+/* How many there are. */
+size_t terminals_declared_names(const char *container, char (*out)[TERMINAL_NAME_MAX], size_t most);
+
 /* The container is gone, and with it what they showed. */
 void terminals_forget(const char *container);
 

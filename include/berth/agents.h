@@ -220,10 +220,14 @@ int agents_run(const struct run_request *r, struct run_result *ret, struct err *
  * found); where the engine is not on this machine that takes a shell in the container. */
 int agents_run_engine(const struct run_request *r, struct run_result *ret, struct err *e);
 
-/* Start a terminal of that name (terminal.h) over the lane of r->agent: r's command, variables, directory and size.  It
- * goes on when this process ends.  ERR_REFUSED: by policy, by the command rules, or there is no lane. */
+/* Start a terminal of that name (terminal.h) over the lane of r->agent: r's command, directory and size.  Without a command
+ * it runs what the team file says of that name, else a shell; columns 0: as that says, or the usual size.  It
+ * goes on when this process ends.  ERR_REFUSED: by policy, by the command rules, or there is no lane.
+ * The second for programs that record more: they settle the recorder. */
 int agents_start_terminal(
 	const struct run_request *r, const char *name, const struct policy *policy, struct err *e);
+int agents_start_terminal_by(
+	struct recorder *by, const struct run_request *r, const char *name, struct err *e);
 /* Type into that terminal of an agent (terminals_type in terminal.h): policy, record with what is typed, then that. */
 struct terminal_typing;
 int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,

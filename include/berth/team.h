@@ -104,6 +104,15 @@ struct checkpoint_rule {
 	int64_t keep;    /* the newest of them stay; 0: none are made */
 };
 
+/* terminal: {command: claude, size: 120x30, restart: on-failure}, or a list of these with names */
+struct terminal_def {
+	const char *name;     /* "main" where it is the only one */
+	struct words command; /* a line of text becomes sh -c text; none: a shell */
+	int columns, rows;
+	bool on_failure; /* started again when it fails */
+	struct place at;
+};
+
 struct agent_def {
 	const char *id, *role;
 	const char *container; /* "berth-ID" or "massgen-ID" */
@@ -135,6 +144,8 @@ struct agent_def {
 	struct words ports;        /* of its servers, that it may open on this machine's loopback */
 	struct checkpoint_rule checkpoints;
 	int64_t idle_pause_s; /* idle: {pause: 10m}: paused when nothing ran in it for so long; 0: never */
+	size_t nterminals;    /* that it has as long as it is up */
+	const struct terminal_def *terminals;
 	int64_t forks;        /* of its workspace, that it may make by itself */
 	struct place at;
 };

@@ -69,6 +69,66 @@ static void test_idle_rule(void **state)
 	}
 }
 
+static void test_terminals(void **state)
+{
+	static const struct {
+		const char *terminal, *why;
+	} wrong[] = {
+		{"{size: 120}", "t:1:49: expected COLUMNSxROWS such as 120x30: 2 to 512"},
+		{"{size: 1x30}", "expected COLUMNSxROWS"},
+		{"{size: 120x30x2}", "expected COLUMNSxROWS"},
+		{"{size: 120x999}", "expected COLUMNSxROWS"},
+		{"{size: [80, 24]}", "expected COLUMNSxROWS"},
+		{"{restart: always}", "on-failure"},
+		{"{restrat: no}", "did you mean \"restart\""},
+		{"{name: ../x}", "a terminal's name has up to 32 letters"},
+		{"{name: [a]}", "a terminal's name"},
+		{"{command: ''}", "expected"},
+		{"{command: []}", "expected a program"},
+		{"{command: {a: b}}", "expected a list"},
+		{"[{command: sh}, {name: b}]", "each of several terminals needs a name"},
+		{"[{name: a}, {name: a}]", "the name a is that of the terminal in line 1, too"},
+		{"sh", "expected keys with values"},
+	};
+	const struct terminal_def *d;
+	struct team t;
+	char text[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		snprintf(text, sizeof text, "agents: {a: {workspace: './w', terminal: %s}}\n",
+			wrong[i].terminal);
+		refuse_team(text, wrong[i].why);
+	}
+	parse_team(
+		"agents:\n"
+		"  a: {workspace: './w', terminal: {command: claude}}\n"
+		"  b:\n"
+		"    workspace: './w'\n"
+		"    terminal:\n"
+		"      - {name: x, command: [codex, --full-auto], size: 120x30, restart: on-failure}\n"
+		"      - {name: y, command: 'cd /tmp && htop'}\n"
+		"  c: {workspace: './w', terminal: {}}\n"
+		"  d: {workspace: './w'}\n",
+		&t);
+	d = team_agent(&t, "a")->terminals;
+	assert_int_equal(team_agent(&t, "a")->nterminals, 1);
+	assert_string_equal(d->name, "main");
+	assert_string_equal(d->command.word[0], "claude");
+	assert_true(d->columns == 80 && d->rows == 24 && !d->on_failure);
+	d = team_agent(&t, "b")->terminals;
+	assert_int_equal(team_agent(&t, "b")->nterminals, 2);
+	assert_string_equal(d->name, "x");
+	assert_int_equal(d->command.n, 2);
+	assert_true(d->columns == 120 && d->rows == 30 && d->on_failure);
+	assert_int_equal(d[1].command.n, 3);
+	assert_string_equal(d[1].command.word[2], "cd /tmp && htop");
+	assert_int_equal(team_agent(&t, "c")->nterminals, 1);
+	assert_int_equal(team_agent(&t, "c")->terminals->command.n, 0);
+	assert_int_equal(team_agent(&t, "d")->nterminals, 0);
+	team_release(&t);
+}
+
 static void test_checkpoints(void **state)
 {
 	static const struct {
@@ -981,6 +1041,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_checkpoints),
 		cmocka_unit_test(test_idle_rule),
+		cmocka_unit_test(test_terminals),
 		cmocka_unit_test(test_berth),
 		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_massgen),

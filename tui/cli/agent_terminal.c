@@ -39,17 +39,8 @@ static int read_size(const char *text, int *columns, int *rows, struct err *e)
 
 int cli_terminal_start(const struct cli *c, const struct settings *s, struct err *e)
 {
-	static const char *const shell[] = {"sh", "-c", TERMINAL_SHELL};
-	static const char *const env[] = {"TERM=xterm-256color", "COLORTERM=truecolor"};
-	struct run_request q = {.agent = c->argv[0],
-		.program = "terminal",
-		.argv = shell,
-		.argc = COUNT(shell),
-		.env = env,
-		.envc = COUNT(env),
-		.cwd = cli_value(c, "workdir"),
-		.columns = TERMINAL_COLUMNS,
-		.rows = TERMINAL_ROWS};
+	struct run_request q = {
+		.agent = c->argv[0], .program = "terminal", .cwd = cli_value(c, "workdir")};
 	const char *size = cli_value(c, "size");
 	struct policy policy;
 	struct arena mem;

@@ -216,7 +216,7 @@ static const struct cli_command terminal_verbs[] = {
 		.takes_words = CLI_WORDS_TAKEN,
 		.help = "start a command in a terminal that outlives this one",
 		.about =
-			"The command (default: bash, or sh) runs in the agent's container and continues "
+			"The command (default: what terminal: of the team file says of NAME, else bash or sh) runs in the agent's container and continues "
 			"when berth exits or the connection to this machine is lost.  It ends with "
 			"`berth terminal stop`, `berth down` or its container.  The command rules and limits "
 			"of `berth exec` apply when it starts; what is typed into it is not checked by them.  "
