@@ -31,6 +31,7 @@
 #include "keeper/kept_ends.h"
 #include "keeper/kept_idle.h"
 #include "keeper/kept_past.h"
+#include "keeper/kept_terminals.h"
 #include "keeper/watched.h"
 #include "lane/lane.h"
 
@@ -79,6 +80,7 @@ struct keeper {
 	struct kept_ends ends;
 	struct kept_past past;
 	struct kept_idle idle;
+	struct kept_terminals terminals;
 	int records; /* readable: who has what, or what was said, changed */
 	int stops;   /* readable: it shall end */
 	bool stop;
@@ -547,6 +549,7 @@ static int wait_ms(const struct keeper *k)
 
 	if (kept_idle_wait_ms(&k->idle) < ms)
 		ms = kept_idle_wait_ms(&k->idle);
+	ms = pick_sooner(ms, kept_terminals_wait_ms(&k->terminals));
 	if (ms > ALIVE_MS)
 		ms = ALIVE_MS;
 	if (k->news && k->live >= 0)
@@ -569,7 +572,7 @@ static void count_all_anew(struct keeper *k)
 /* The containers may have gone in another way than by `down`. */
 static bool nobody_is_there(struct keeper *k)
 {
-	if (kept_ends_any(&k->ends) || kept_idle_any(&k->idle))
+	if (kept_ends_any(&k->ends) || kept_idle_any(&k->idle) || kept_terminals_any(&k->terminals))
 		return false;
 	for (size_t i = 0; i < k->n; i++) {
 		struct freeze f = {0};
@@ -600,8 +603,10 @@ static int keep_going(struct keeper *k, struct err *e)
 	int64_t look_ns = clock_mono_ns() + ALIVE_NS;
 
 	kept_idle_go_on(&k->idle);
-	while ((k->n || kept_ends_any(&k->ends) || kept_idle_any(&k->idle)) && !k->stop &&
-		missed < 2) {
+	kept_terminals_go_on(&k->terminals);
+	while ((k->n || kept_ends_any(&k->ends) || kept_idle_any(&k->idle) ||
+		       kept_terminals_any(&k->terminals)) &&
+		!k->stop && missed < 2) {
 		bool busy = any_dirty(k);
 		int long_ms = busy ? (int)(PACE_NS / NS_PER_MS) : wait_ms(k),
 		    ends_ms = kept_ends_wait_ms(&k->ends);
@@ -623,6 +628,7 @@ static int keep_going(struct keeper *k, struct err *e)
 		kept_ends_go_on(&k->ends);
 		kept_past_go_on(&k->past);
 		kept_idle_go_on(&k->idle);
+		kept_terminals_go_on(&k->terminals);
 		reap_savers(k);
 		save_due(k);
 		if (n == 0 && !busy && clock_mono_ns() >= look_ns) {
@@ -682,6 +688,7 @@ int keeper_run(const struct keeper_options *o, struct err *e)
 		.ends = {.fd = -1, .files = -1},
 		.records = -1,
 		.live = -1,
+		.terminals = {.start = o->start_terminal, .ctx = o->ctx},
 		.stops = ends};
 	AUTO_CLOSE int guard = place < 0 ? -1 : start_watcher(o);
 	struct err ignored = ERR_INIT;
@@ -699,6 +706,7 @@ int keeper_run(const struct keeper_options *o, struct err *e)
 		k.live = live_start(k.all, &ignored); /* without it limits are kept as well */
 	if (k.all && !load_kept(&k, e) && !kept_ends_open(&k.ends, o->by, e))
 		rc = keep_going(&k, e);
+	kept_terminals_close(&k.terminals);
 	kept_idle_close(&k.idle);
 	kept_past_close(&k.past);
 	kept_ends_close(&k.ends);

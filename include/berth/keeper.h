@@ -2,7 +2,7 @@
  * keeper.h - the keeper: one background process per user for what must continue without a console.
  *
  * It enforces the limits of workspaces, creates timed checkpoints, records the usage of agents every ten seconds, and
- * restarts egress processes that die.  `berth up` starts it where an agent has a workspace of berth's or egress; it ends
+ * restarts egress processes that die and terminals that fail.  `berth up` starts it where an agent has one of these; it ends
  * with the last `berth down`, or when the containers are gone.  A lock in the runtime directory keeps it single.
  *
  * It sleeps until something changes below a workspace (inotify), then counts the directories that changed, but not before
@@ -29,6 +29,8 @@ struct keeper_options {
 	freeze_pause_fn *pause;
 	/* Begins an automatic checkpoint of "tasks/ID", of which `keep` stay, in a process of its own; -1: none. */
 	pid_t (*save)(void *ctx, const char *workspace, int64_t keep);
+	/* Begins a terminal again as its team file says, in a process of its own; -1: none. */
+	pid_t (*start_terminal)(void *ctx, const char *container, const char *name);
 	void *ctx;
 };
 /* Until there is nothing to keep, or SIGTERM.  0 immediately if another keeper is running. */

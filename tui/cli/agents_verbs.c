@@ -292,12 +292,20 @@ static bool may_create(const struct cli *c, const struct team *t)
 	return fgets(line, sizeof line, stdin) && (*line == 'y' || *line == 'Y');
 }
 
-/* A workspace of berth's has limits, and an end may die. */
+static bool has_restarts(const struct agent_def *a)
+{
+	for (size_t i = 0; i < a->nterminals; i++)
+		if (a->terminals[i].on_failure)
+			return true;
+	return false;
+}
+
+/* A workspace of berth's has limits, an end may die, a terminal may fail. */
 static bool has_kept(const struct crew *crew)
 {
 	for (size_t i = 0; i < crew->n; i++)
 		if ((crew->work[i].def->bound || crew->work[i].def->egress.on ||
-			    crew->work[i].def->idle_pause_s) &&
+			    crew->work[i].def->idle_pause_s || has_restarts(crew->work[i].def)) &&
 			!crew->work[i].failed)
 			return true;
 	return false;

@@ -163,26 +163,40 @@ int cli_workspace_limit(struct workspace_cli *x, struct err *e)
 
 /* ---- keep */
 
-/* Its checkpoints are made by a process that ends: what it needs for them is not the keeper's for ever. */
-static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
+static pid_t start_program(
+	const struct cli *c, const char *program, const char *const *words, struct arena *mem)
 {
-	char many[24];
-	const char *const words[] = {"workspace", "checkpoint", "--auto", many, workspace, NULL};
+	char **argv = cli_call_line(c, words, mem);
 	struct err ignored = ERR_INIT;
-	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
-	char **argv;
 	pid_t pid;
 
-	snprintf(many, sizeof many, "%" PRId64, keep);
-	argv = cli_call_line(ctx, words, &mem);
 	fflush(NULL);
 	pid = spawn_fork();
 	if (pid)
 		return pid;
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	signal(SIGPIPE, SIG_DFL);
-	cli_become("berth-files", argv, &ignored);
+	cli_become(program, argv, &ignored);
 	_exit(1);
+}
+
+/* Its checkpoints are made by a process that ends: what it needs for them is not the keeper's for ever. */
+static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
+{
+	char many[24];
+	const char *const words[] = {"workspace", "checkpoint", "--auto", many, workspace, NULL};
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
+
+	snprintf(many, sizeof many, "%" PRId64, keep);
+	return start_program(ctx, "berth-files", words, &mem);
+}
+
+static pid_t start_terminal(void *ctx, const char *container, const char *name)
+{
+	const char *const words[] = {"terminal", "start", container, name, NULL};
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
+
+	return start_program(ctx, "berth-core", words, &mem);
 }
 
 int cli_workspace_keep(struct workspace_cli *x, struct err *e)
@@ -191,6 +205,7 @@ int cli_workspace_keep(struct workspace_cli *x, struct err *e)
 		.by = &x->by,
 		.pause = workspace_cli_ask_engine,
 		.save = start_saver,
+		.start_terminal = start_terminal,
 		.ctx = (void *)x->c};
 
 	workspace_cli_usual(x->s, &o.usual);
