@@ -63,6 +63,9 @@ static enum attention blocked_attention(const struct agent *a, char *buf, size_t
 	if (a->egress.held)
 		return count_attention(
 			ATTENTION_LET_OUT, a->egress.held, "to be let out", buf, cap);
+	if (a->nwaiting)
+		return snprintf(buf, cap, "%s: %s", a->terminals[0].name, a->terminals[0].reason),
+		       ATTENTION_TERMINAL;
 	if (a->mounts == MOUNTS_CHANGED)
 		return snprintf(buf, cap, "its mounts changed"), ATTENTION_MOUNTS;
 	if (a->held)

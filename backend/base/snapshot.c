@@ -147,6 +147,15 @@ size_t snapshot_held(const struct snapshot *s)
 	return n;
 }
 
+size_t snapshot_terminals_waiting(const struct snapshot *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->nagents; i++)
+		n += s->agents[i].nwaiting;
+	return n;
+}
+
 bool snapshot_lost(const struct snapshot *s)
 {
 	bool lost = s->engine.phase == ENGINE_LOST;

@@ -234,6 +234,7 @@ static void on_pulse(uv_timer_t *t)
 	chores_pulse(b);
 	detail_pulse(b);
 	roster_pulse(b);
+	terminals_pulse(b);
 	asking_pulse(b);
 	cleaning_pulse(b);
 	upkeep_pulse(b);
@@ -347,6 +348,7 @@ static void set_up_backend(struct backend *b, const struct backend_options *o)
 	mailbox_init(&b->up, services_wake_main, b);
 	snapshot_slot_init(&b->slot);
 	roster_open(b, o);
+	terminals_open(b, o);
 	cleaning_open(b, o);
 	upkeep_open(b, o);
 	alerts_open(b, o);
@@ -383,6 +385,7 @@ static void free_letters(struct mailbox *m)
 
 static void tear_down_backend(struct backend *b)
 {
+	terminals_close(b);
 	roster_close(b);
 	cleaning_close(b);
 	upkeep_close(b);

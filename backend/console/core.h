@@ -219,6 +219,7 @@ struct backend {
 	struct asking *asking;              /* of each agent with egress */
 	struct alerts *alerts;              /* NULL: there is no rule */
 	struct remembering *remembering;    /* NULL: not by this process */
+	struct terminals_watch *terminals;  /* NULL: not looked at */
 	struct needs needs;                 /* of agents that need a person */
 	int64_t asked_ns;                   /* when agents were looked through for them */
 };
@@ -328,6 +329,13 @@ void roster_drain(struct backend *b); /* letters of its threads */
 void roster_copy(struct backend *b, struct snapshot *s, struct arena *a); /* after the rows */
 bool roster_busy(const struct backend *b);
 void roster_close(struct backend *b);
+
+/* terminals.c */
+struct terminals_watch;
+void terminals_open(struct backend *b, const struct backend_options *o);
+void terminals_pulse(struct backend *b);
+void terminals_copy(struct backend *b, struct snapshot *s, struct arena *a); /* after the agents */
+void terminals_close(struct backend *b);
 
 /* cleaning.c */
 void cleaning_open(struct backend *b, const struct backend_options *o);

@@ -83,6 +83,7 @@ static int64_t happened_ms(const struct snapshot *s, const struct agent *a, enum
 	switch (what) {
 	case ATTENTION_APPROVAL: return first_approval_ms(s, a, &n);
 	case ATTENTION_LET_OUT: return first_ask_ms(s, a);
+	case ATTENTION_TERMINAL: return a->terminals[0].since_wall_ms;
 	case ATTENTION_STOPPED: return a->container ? a->container->finished_wall_ms : 0;
 	case ATTENTION_RESTARTED: return a->container->started_wall_ms;
 	case ATTENTION_FAILED:

@@ -87,6 +87,7 @@ void publish_snapshot(struct backend *b)
 	s->self = b->self_stats;
 	copy_sites(b, s, a);
 	roster_copy(b, s, a);
+	terminals_copy(b, s, a);
 	asking_copy(b, s, a);
 	s->njobs = b->njobs;
 	s->jobs = arena_array(a, b->njobs + 1, sizeof *s->jobs);

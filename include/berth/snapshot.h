@@ -17,6 +17,7 @@
 
 #include "calls.h"
 #include "job.h"
+#include "terminal_status.h"
 
 struct pool_info;
 
@@ -203,6 +204,15 @@ struct agent_command {
 	bool good;                            /* ended with 0 */
 };
 
+/* One of an agent's own terminals. */
+struct agent_terminal {
+	const char *name, *title; /* title: the command where it set none */
+	const char *reason;       /* why it is said to do that */
+	enum terminal_does does;
+	int64_t since_wall_ms; /* 0: not known */
+	int exit_code;         /* TERMINAL_OVER */
+};
+
 enum agent_egress_state {
 	AGENT_EGRESS_NONE, /* its network is another one */
 	AGENT_EGRESS_ON,
@@ -248,6 +258,7 @@ enum attention {
 	ATTENTION_LANE,
 	ATTENTION_HELD, /* berth has it stand still, or lets nothing new begin in it */
 	ATTENTION_MOUNTS,
+	ATTENTION_TERMINAL, /* one of its terminals waits for a person */
 	ATTENTION_LET_OUT,
 	ATTENTION_APPROVAL,
 	ATTENTION_PROBLEM,
@@ -292,6 +303,8 @@ struct agent {
 	const struct agent_command *commands;
 	const struct agent_command *last; /* NULL: none yet */
 	struct calls_now calls;           /* what it asks of `berth mcp` */
+	size_t nterminals, nwaiting;      /* those that wait come first, the longest before all */
+	const struct agent_terminal *terminals;
 	/* Asked for against what is in force, as of checked_wall_ms (0: not yet). */
 	int64_t checked_wall_ms;
 	size_t nchecks, ndrift; /* drift: those that are not the same */
@@ -421,6 +434,7 @@ bool snapshot_lost(const struct snapshot *s);
 const struct engine_state *snapshot_engine(const struct snapshot *s, const char *engine);
 int snapshot_attention(const struct snapshot *s); /* of how many agents that can be said */
 size_t snapshot_held(const struct snapshot *s);   /* requests that wait for a decision now */
+size_t snapshot_terminals_waiting(const struct snapshot *s); /* for a person */
 /* Mean of its jobs that have not ended, 0..1; -1: there are none, or of one at work it is not known. */
 double snapshot_progress(const struct snapshot *s);
 const struct container *snapshot_find(const struct snapshot *s, const char *engine, const char *id);

@@ -47,7 +47,7 @@ struct app {
 	struct theme theme;
 	bool themed; /* it was chosen by a key, now or in the run before */
 	struct canvas canvas;
-	bool ring;             /* an alert asks for the bell */
+	bool ring;             /* an alert, or a terminal that waits, asks for the bell */
 	struct screen *screen; /* NULL: a script draws on the canvas alone */
 	struct script *script;
 	struct demo *demo; /* the script is played on the terminal now; NULL: it is not */
@@ -56,10 +56,11 @@ struct app {
 	const struct snapshot *live, *shown; /* references; the same unless frozen */
 	bool frozen;
 	int64_t frozen_ns;
-	struct policy policy; /* the options', read-only as it is now */
-	int orphans;          /* as told last */
-	int asks;             /* likewise */
-	double asked_hz;      /* by + and -; 0: as the settings have it */
+	struct policy policy;   /* the options', read-only as it is now */
+	int orphans;            /* as told last */
+	int asks;               /* likewise */
+	int64_t waited_wall_ms; /* since when the terminal waits that was said last */
+	double asked_hz;        /* by + and -; 0: as the settings have it */
 
 	struct slot *tab, pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;

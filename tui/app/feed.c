@@ -83,9 +83,9 @@ void app_drain(struct app *a)
 	/* A frozen clock (scripts) never reaches the limit, as it should. */
 	while (clock_mono_ns() <= until && (e = backend_next(a->o->backend)))
 		app_take_event(a, e);
+	app_take_snapshot(a, backend_snapshot(a->o->backend));
 	/* Once for all that came together. */
 	if (a->ring)
 		screen_bell(a->screen);
 	a->ring = false;
-	app_take_snapshot(a, backend_snapshot(a->o->backend));
 }

@@ -58,7 +58,7 @@ struct counts {
 	struct container_counts by;
 	int orphans, attention;
 	int jobs;
-	size_t held;     /* requests that wait for a person */
+	size_t held;     /* requests and terminals that wait for a person */
 	double fraction; /* of all of them; -1 unknown */
 };
 
@@ -68,7 +68,7 @@ static struct counts count_states(const struct snapshot *s)
 		.by = snapshot_counts(s),
 		.orphans = s->orphans,
 		.attention = snapshot_attention(s),
-		.held = snapshot_held(s)};
+		.held = snapshot_held(s) + snapshot_terminals_waiting(s)};
 
 	for (size_t i = 0; i < s->njobs; i++)
 		n.jobs += !job_ended(s->jobs[i].state);

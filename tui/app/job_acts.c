@@ -71,6 +71,27 @@ void app_confirm_allow(struct app *a, const struct job_info *job)
 	acts_ask(a, c, &ask);
 }
 
+/* The terminal that began to wait last, if that is news: the bell rings once for it. */
+static void tell_waiting(struct app *a, const struct snapshot *s)
+{
+	const struct agent_terminal *newest = NULL;
+	const struct agent *of = NULL;
+
+	for (size_t i = 0; i < s->nagents; i++)
+		for (size_t k = 0; k < s->agents[i].nwaiting; k++)
+			if (!newest ||
+				s->agents[i].terminals[k].since_wall_ms > newest->since_wall_ms) {
+				newest = &s->agents[i].terminals[k];
+				of = &s->agents[i];
+			}
+	if (!newest || newest->since_wall_ms <= a->waited_wall_ms)
+		return;
+	a->waited_wall_ms = newest->since_wall_ms;
+	a->ring |= a->screen != NULL;
+	app_say(a, ROLE_WARN, "%.40s waits in its terminal %s: %.100s", of->id, newest->name,
+		newest->reason);
+}
+
 void app_tell_asks(struct app *a, const struct snapshot *s)
 {
 	const struct job_info *first = NULL;
@@ -81,6 +102,7 @@ void app_tell_asks(struct app *a, const struct snapshot *s)
 			first = first ? first : &s->jobs[i];
 			n++;
 		}
+	tell_waiting(a, s);
 	if (n > a->asks && first)
 		app_say(a, ROLE_WARN, "%.40s asks: %.100s.  See Network (@); Y allows.",
 			first->owner, first->name);

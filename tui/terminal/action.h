@@ -38,7 +38,8 @@
 	PAGE(IMAGES, images)            \
 	PAGE(VOLUMES, volumes)          \
 	PAGE(NETWORKS, networks)        \
-	PAGE(HISTORY, history)
+	PAGE(HISTORY, history)          \
+	PAGE(PREVIEW, preview)
 
 enum view_number {
 #define VIEW(id, ...) VIEW_##id,
@@ -151,6 +152,8 @@ enum {
 		"what the agent ran, and what each command printed")                               \
 	ACTION(CALLS, "calls", "t", IN_AGENTS, 0, "calls",                                         \
 		"tool calls of the agent through `berth mcp`, live")                               \
+	ACTION(PREVIEW, "preview", "v", IN_AGENTS | IN_PREVIEW, ACTION_HIDDEN, "terminals",        \
+		"what the agent's terminals show, live")                                           \
 	ACTION(PORTS, "ports", "p", IN_AGENTS, ACTION_HIDDEN, "ports",                             \
 		"ports of the agent that are open on this machine")                                \
 	ACTION(OPEN_PORT, "open-port", "P", IN_AGENTS, ACTION_CHANGES | ACTION_HIDDEN,             \

@@ -56,6 +56,7 @@ struct table_column {
 	bool sign;     /* cells begin with a sign and a blank: the head stands over what follows */
 	bool right;    /* right-aligned, head too */
 	bool optional; /* not shown unless chosen */
+	bool nothing; /* it would be empty now: not shown, chosen or not; the owner of the columns may change it */
 	bool descending; /* sorted by it for the first time: largest first */
 	/* The cell as text: drawn, saved, and (unless right-aligned) searched by the filter.  Row
 	 * heads too.  `st` may be changed. */

@@ -117,9 +117,9 @@ void table_fit(struct table *t, int x, int w)
 	size_t gone;
 
 	for (size_t i = 0; i < t->ncolumns; i++)
-		t->w[i] = is_drawn_for_order(t, i) ? t->columns[i].ideal
-			: is_chosen(t, i)          ? t->columns[i].min
-						   : 0;
+		t->w[i] = is_drawn_for_order(t, i)                  ? t->columns[i].ideal
+			: is_chosen(t, i) && !t->columns[i].nothing ? t->columns[i].min
+								    : 0;
 	while (total_width(t, gap) > w && (gone = least_column(t)) < t->ncolumns)
 		t->w[gone] = t->w[gone] > t->columns[gone].min ? (int16_t)t->columns[gone].min : 0;
 	spare = w - total_width(t, gap);

@@ -11,6 +11,7 @@
 
 #include "views/audit/audit.h"
 #include "views/calls.h"
+#include "views/preview.h"
 #include "views/journal.h"
 #include "views/list.h"
 #include "views/logs/logs.h"
@@ -91,11 +92,14 @@ static void rebuild_agents(struct agents *s, const struct snapshot *snap)
 		s->rows, &s->rows_cap, snap->nagents + snap->ncontainers + 1, sizeof *s->rows);
 	s->nrows = 0;
 	s->longest = 0;
+	s->columns[AGENT_TERMINALS].nothing = true;
 	table_begin(&s->table);
 	for (size_t i = 0; i < snap->nagents; i++) {
 		const struct agent *a = &snap->agents[i];
 
 		add_agent(s, a);
+		if (a->nterminals)
+			s->columns[AGENT_TERMINALS].nothing = false;
 		widen_names(s, a->id, 2);
 		/* Two agents of one id have different containers; their tools are the first's. */
 		if (i && !strcmp(snap->agents[i - 1].id, a->id))
@@ -281,6 +285,24 @@ static void show_calls(struct view *v)
 						  : at->item.c->agent});
 }
 
+/* The terminal that waits longest, else the first one. */
+static void show_preview(struct view *v)
+{
+	const struct agent_row *at = current_row(v);
+
+	if (at && at->a && at->a->nterminals)
+		app_push(v->app, &preview_view,
+			&(struct preview_seed){.id = at->a->id,
+				.container = at->a->name,
+				.name = at->a->terminals[0].name});
+	else if (at && at->a)
+		app_say(v->app, ROLE_DIM,
+			"%s has no terminal: `berth terminal start` starts one, or terminal: in its team file.",
+			at->a->id);
+	else if (at)
+		app_say(v->app, ROLE_DIM, "Only agents have terminals.");
+}
+
 static bool container_act(struct view *v, enum action a)
 {
 	const struct container *c;
@@ -374,6 +396,7 @@ static bool agents_act(struct view *v, enum action a)
 		return true;
 	case DO_JOURNAL: show_journal(v); return true;
 	case DO_CALLS: show_calls(v); return true;
+	case DO_PREVIEW: show_preview(v); return true;
 	case DO_ATTENTION: next_attention(v); return true;
 	case DO_HISTORY: return show_agent_history(v);
 	case DO_LIMITS:

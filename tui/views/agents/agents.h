@@ -12,7 +12,7 @@ struct agent_row {
 };
 
 /* Indices of those that code speaks of. */
-enum { AGENT_NAME, AGENT_STATE, AGENT_COMMAND };
+enum { AGENT_NAME, AGENT_STATE, AGENT_COMMAND, AGENT_TERMINALS };
 extern const struct table_column agent_columns[];
 extern const size_t agent_ncolumns;
 
@@ -22,6 +22,10 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 
 /* What it runs and for how long, or how long it has been idle: "pytest -q tests  6s"; false: it is not up. */
 bool agent_doing(const struct agent *a, int64_t wall_ms, char *buf, size_t cap);
+
+/* "waiting 12s", "ended (3) 4m10s" */
+void agent_terminal_text(
+	const struct agent_terminal *t, int64_t wall_ms, char *buf, size_t cap, struct style *st);
 
 /* The call that it waits for, for how long, and how many more: "search_text  4s, 2 more"; false: none runs. */
 bool agent_calling(const struct calls_now *k, int64_t wall_ms, char *buf, size_t cap);

@@ -111,7 +111,10 @@ void agent_state_text(const struct agent *a, char *buf, size_t cap, struct style
 		snprintf(buf, cap, "secrets gone");
 	else if (egress_presses(a, buf, cap))
 		st->role = ROLE_WARN;
-	else if (a->state == AGENT_UP && a->ndrift)
+	else if (a->state == AGENT_UP && a->nwaiting) {
+		st->role = ROLE_WARN;
+		snprintf(buf, cap, "waiting");
+	} else if (a->state == AGENT_UP && a->ndrift)
 		snprintf(buf, cap, "up, %zu drift", a->ndrift);
 	else if (a->state == AGENT_STOPPED && a->container &&
 		a->container->state == CONTAINER_EXITED)
@@ -346,6 +349,60 @@ static int attention_compare(const struct table_row *a, const struct table_row *
 	return (x->need_wall_ms < y->need_wall_ms) - (x->need_wall_ms > y->need_wall_ms);
 }
 
+/* TERMINALS: what each does, those that wait first. */
+
+static enum role terminal_role(const struct agent_terminal *t)
+{
+	return t->does == TERMINAL_WAITING                 ? ROLE_WARN
+		: t->does == TERMINAL_WORKING              ? ROLE_BUSY
+		: t->does == TERMINAL_OVER && t->exit_code ? ROLE_BAD
+							   : ROLE_DIM;
+}
+
+void agent_terminal_text(
+	const struct agent_terminal *t, int64_t wall_ms, char *buf, size_t cap, struct style *st)
+{
+	int64_t ms = t->since_wall_ms > 0 ? wall_ms - t->since_wall_ms : -1;
+	char n[FORMAT_MAX] = "", code[16] = "";
+
+	st->role = (uint8_t)terminal_role(t);
+	if (t->does == TERMINAL_OVER)
+		snprintf(code, sizeof code, " (%d)", t->exit_code);
+	if (ms >= 0)
+		format_span(n, ms / 1000);
+	snprintf(buf, cap, "%s%s%s%s", terminal_does_name(t->does), code, *n ? " " : "", n);
+}
+
+static void agent_terminals_text(const struct table_row *r, char *buf, size_t cap, struct style *st)
+{
+	const struct agent *a = row_of(r)->a;
+	char one[64];
+	size_t used = 0;
+
+	if (!a || a->state != AGENT_UP)
+		return;
+	for (size_t i = 0; i < a->nterminals && used + 1 < cap; i++) {
+		struct style its = STYLE(TEXT);
+
+		agent_terminal_text(
+			&a->terminals[i], row_of(r)->item.moment->wall_ms, one, sizeof one, &its);
+		if (!i)
+			*st = its;
+		used += (size_t)snprintf(buf + used, cap - used, "%s%s %s", i ? ", " : "", one,
+			a->terminals[i].name);
+	}
+}
+
+static int agent_terminals_compare(const struct table_row *a, const struct table_row *b)
+{
+	const struct agent *x = row_of(a)->a, *y = row_of(b)->a;
+	size_t waits[] = {x ? x->nwaiting : 0, y ? y->nwaiting : 0};
+
+	if (waits[0] != waits[1])
+		return waits[0] < waits[1] ? -1 : 1;
+	return (int)(x ? x->nterminals : 0) - (int)(y ? y->nterminals : 0);
+}
+
 /* CALL and its neighbours: what it asks of `berth mcp`, which for most of them needs no command. */
 
 static const struct calls_now *calls_of_row(const struct table_row *r)
@@ -572,6 +629,8 @@ const struct table_column agent_columns[] = {
 		.compare = agent_state_compare},
 	[AGENT_COMMAND] = {.name = "command", .head = "COMMAND", .min = 16, .ideal = 24, .grow = 3,
 		.keep = 20, .descending = true, .text = agent_command_text, .compare = command_compare},
+	[AGENT_TERMINALS] = {.name = "terminals", .head = "TERMINALS", .min = 12, .ideal = 26, .keep = 45,
+		.descending = true, .text = agent_terminals_text, .compare = agent_terminals_compare},
 	{.name = "attention", .head = "ATTENTION", .min = 14, .ideal = 28, .grow = 1, .keep = 64,
 		.optional = true, .descending = true, .text = attention_text, .compare = attention_compare},
 	{.name = "for", .head = "FOR", .min = 6, .ideal = 6, .keep = 46, .right = true,

@@ -40,6 +40,22 @@ static void draw_command_line(struct pen *p, const struct agent_command *k, cons
 		text);
 }
 
+static void draw_terminals(struct pen *p, const struct agent *a, const struct moment *m)
+{
+	for (size_t i = 0; i < a->nterminals; i++) {
+		const struct agent_terminal *t = &a->terminals[i];
+		char does[64], text[512];
+		struct style st = STYLE(TEXT);
+
+		agent_terminal_text(t, m->wall_ms, does, sizeof does, &st);
+		snprintf(text, sizeof text, "%s %s \u00b7 %s \u00b7 %s", t->name, does, t->reason,
+			t->title);
+		pen_fact(p, i ? "" : "Terminals", st, text);
+	}
+	if (a->nterminals)
+		pen_fact(p, "", STYLE(DIM), "v shows what they show.");
+}
+
 static void draw_calls_line(struct pen *p, const struct calls_now *k, const struct moment *m)
 {
 	char text[320], now[120], minute[FORMAT_MAX], calls[FORMAT_MAX], failed[FORMAT_MAX],
@@ -74,6 +90,7 @@ static void draw_facts(struct pen *p, const struct agent *a, const struct moment
 	}
 	if (a->last)
 		draw_command_line(p, a->last, m);
+	draw_terminals(p, a, m);
 	draw_calls_line(p, &a->calls, m);
 	if (a->mounts_problem)
 		pen_fact(p, "Mounts", st, a->mounts_problem);
