@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/major.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -80,18 +82,21 @@ static size_t add_children(pid_t of, pid_t thread, pid_t *pid, size_t n)
 	return n;
 }
 
-static bool is_terminal(pid_t pid, uint64_t fd)
+/* The process's own terminal, as tty_nr names it; not another one, nor the side of it that its keeper holds.  Nothing is
+ * asked of a file system, which an agent may have made to hang. */
+static bool is_terminal(const struct process *p, uint64_t fd)
 {
-	char path[64], to[64];
-	ssize_t n;
+	unsigned number = (unsigned)p->terminal;
+	char path[64];
+	struct statx st;
 
-	snprintf(path, sizeof path, "/proc/%d/fd/%" PRIu64, (int)pid, fd);
-	n = readlink(path, to, sizeof to - 1);
-	if (n <= 0)
+	snprintf(path, sizeof path, "/proc/%d/fd/%" PRIu64, (int)p->pid, fd);
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &st) || !S_ISCHR(st.stx_mode))
 		return false;
-	to[n] = '\0';
-	return !strncmp(to, "/dev/pts/", 9) || !strcmp(to, "/dev/tty") ||
-		!strcmp(to, "/dev/console");
+	if (st.stx_rdev_major == TTYAUX_MAJOR)
+		return st.stx_rdev_minor == 0; /* /dev/tty */
+	return st.stx_rdev_major == (number >> 8 & 0xFFF) &&
+		st.stx_rdev_minor == ((number & 0xFF) | (number >> 12 & 0xFFF00));
 }
 
 static bool read_memory(pid_t pid, uint64_t at, void *buf, size_t n)
@@ -105,7 +110,7 @@ static bool read_memory(pid_t pid, uint64_t at, void *buf, size_t n)
 }
 
 /* Terminals alone, and at least one. */
-static bool selects_terminal(pid_t pid, uint64_t nfds, uint64_t readable)
+static bool selects_terminal(const struct process *p, uint64_t nfds, uint64_t readable)
 {
 	fd_set set;
 	size_t n = 0;
@@ -113,27 +118,27 @@ static bool selects_terminal(pid_t pid, uint64_t nfds, uint64_t readable)
 	if (!readable || nfds < 1 || nfds > FD_SETSIZE)
 		return false;
 	FD_ZERO(&set);
-	if (!read_memory(pid, readable, &set, (nfds + 63) / 64 * 8))
+	if (!read_memory(p->pid, readable, &set, (nfds + 63) / 64 * 8))
 		return false;
 	for (uint64_t fd = 0; fd < nfds; fd++)
 		if (FD_ISSET((int)fd, &set)) {
-			if (!is_terminal(pid, fd))
+			if (!is_terminal(p, fd))
 				return false;
 			n++;
 		}
 	return n > 0;
 }
 
-static bool polls_terminal(pid_t pid, uint64_t at, uint64_t n)
+static bool polls_terminal(const struct process *p, uint64_t at, uint64_t n)
 {
-	struct pollfd p[POLLED_MAX];
+	struct pollfd polled[POLLED_MAX];
 	size_t terminals = 0;
 
-	if (n < 1 || n > POLLED_MAX || !read_memory(pid, at, p, n * sizeof *p))
+	if (n < 1 || n > POLLED_MAX || !read_memory(p->pid, at, polled, n * sizeof *polled))
 		return false;
 	for (uint64_t i = 0; i < n; i++)
-		if (p[i].fd >= 0) {
-			if (!is_terminal(pid, (uint64_t)p[i].fd))
+		if (polled[i].fd >= 0) {
+			if (!is_terminal(p, (uint64_t)polled[i].fd))
 				return false;
 			terminals++;
 		}
@@ -141,7 +146,7 @@ static bool polls_terminal(pid_t pid, uint64_t at, uint64_t n)
 }
 
 /* -1: not known; 1: it is in a call that only a key ends. */
-static int reads_terminal(pid_t pid, pid_t thread)
+static int reads_terminal(const struct process *p, pid_t thread)
 {
 	uint64_t a[6];
 	char text[256];
@@ -154,12 +159,12 @@ static int reads_terminal(pid_t pid, pid_t thread)
 		return 0;
 	switch (call) {
 	case SYS_read:
-	case SYS_readv: return is_terminal(pid, a[0]);
-	case SYS_ppoll: return !a[2] && polls_terminal(pid, a[0], a[1]);
-	case SYS_pselect6: return !a[4] && selects_terminal(pid, a[0], a[1]);
+	case SYS_readv: return is_terminal(p, a[0]);
+	case SYS_ppoll: return !a[2] && polls_terminal(p, a[0], a[1]);
+	case SYS_pselect6: return !a[4] && selects_terminal(p, a[0], a[1]);
 #ifdef SYS_poll
-	case SYS_poll: return (int32_t)a[2] < 0 && polls_terminal(pid, a[0], a[1]);
-	case SYS_select: return !a[4] && selects_terminal(pid, a[0], a[1]);
+	case SYS_poll: return (int32_t)a[2] < 0 && polls_terminal(p, a[0], a[1]);
+	case SYS_select: return !a[4] && selects_terminal(p, a[0], a[1]);
 #endif
 	default: return 0;
 	}
@@ -174,14 +179,30 @@ static void add_name(struct foreground *f, const char *name)
 		text_clean(f->name[f->n++], FOREGROUND_NAME_MAX, name);
 }
 
+/* `n` bytes of words, each with its NUL: a shell with options alone, which runs neither a script nor -c. */
+static bool is_shell(const char *words, size_t n)
+{
+	static const char *const shells[] = {"bash", "sh", "dash", "ash", "zsh", "fish", "ksh"};
+	const char *slash = strrchr(words, '/'), *name = slash ? slash + 1 : words;
+	bool known = false;
+
+	name += *name == '-';
+	for (size_t i = 0; i < COUNT(shells); i++)
+		known |= !strcmp(name, shells[i]);
+	for (const char *w = words + strlen(words) + 1; known && w < words + n; w += strlen(w) + 1)
+		known = *w == '-' && w[1] != 'c';
+	return known;
+}
+
 static void name_program(struct foreground *f, pid_t pid)
 {
 	char text[1024] = "", path[40];
 	AUTO_CLOSE int fd = -1;
-	const char *first, *second;
+	const char *second;
 	ssize_t n;
 
 	f->n = 0;
+	f->shell = false;
 	if (!proc_file(pid, "comm", text, sizeof text)) {
 		text[strcspn(text, "\n")] = '\0';
 		add_name(f, text);
@@ -191,12 +212,12 @@ static void name_program(struct foreground *f, pid_t pid)
 	n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
 	if (n <= 0)
 		return;
-	text[n] = '\0';
-	first = text;
-	add_name(f, *first == '-' ? first + 1 : first); /* a login shell's */
-	second = memchr(text, '\0', (size_t)n);
-	if (second + 1 < text + n && second[1] != '-')
-		add_name(f, second + 1);
+	text[n] = '\0'; /* the process may have written over its own */
+	f->shell = is_shell(text, (size_t)n);
+	add_name(f, *text == '-' ? text + 1 : text); /* a login shell's */
+	second = text + strlen(text) + 1;
+	if (second < text + n && *second != '-')
+		add_name(f, second);
 }
 
 /* What is known of the group with this process as well. */
@@ -213,7 +234,7 @@ static void add_process(struct foreground *f, const struct process *p, bool *ret
 			continue;
 		if (thread.state == 'R' || thread.state == 'D')
 			f->front = TERMINAL_FRONT_RUNS;
-		reads = f->front == TERMINAL_FRONT_RUNS ? 0 : reads_terminal(p->pid, tid[i]);
+		reads = f->front == TERMINAL_FRONT_RUNS ? 0 : reads_terminal(p, tid[i]);
 		*ret_known |= reads >= 0;
 		if (reads == 1 && f->front != TERMINAL_FRONT_READS) {
 			f->front = TERMINAL_FRONT_READS;
@@ -224,23 +245,24 @@ static void add_process(struct foreground *f, const struct process *p, bool *ret
 		name_program(f, p->pid);
 }
 
-void foreground_look(pid_t supervisor, const char *id, struct foreground *ret)
+void foreground_below(pid_t supervisor, struct foreground *ret)
 {
-	pid_t all[FOREGROUND_TREE], tid[FOREGROUND_THREADS];
+	pid_t all[FOREGROUND_TREE] = {supervisor}, tid[FOREGROUND_THREADS];
 	size_t n = 1;
+	int terminal = 0; /* that of the first process; others may have made one of their own */
 	bool known = false;
 
 	*ret = (struct foreground){.front = TERMINAL_FRONT_SLEEPS};
-	all[0] = supervisor;
-	if (supervisor <= 0 || !proc_in_container(supervisor, id))
-		n = 0;
 	for (size_t i = 0; i < n; i++) {
 		struct process p;
 		size_t threads;
 
 		if (read_process(all[i], &p))
 			continue;
-		if (i && p.terminal && p.front_group > 0 && p.group == p.front_group)
+		if (i == 1)
+			terminal = p.terminal;
+		if (i && terminal && p.terminal == terminal && p.front_group > 0 &&
+			p.group == p.front_group)
 			add_process(ret, &p, &known);
 		threads = list_threads(&p, tid);
 		for (size_t k = 0; k < threads; k++)
@@ -248,4 +270,11 @@ void foreground_look(pid_t supervisor, const char *id, struct foreground *ret)
 	}
 	if (!known && ret->front == TERMINAL_FRONT_SLEEPS)
 		ret->front = TERMINAL_FRONT_UNKNOWN;
+}
+
+void foreground_look(pid_t supervisor, const char *id, struct foreground *ret)
+{
+	*ret = (struct foreground){.front = TERMINAL_FRONT_UNKNOWN};
+	if (supervisor > 0 && proc_in_container(supervisor, id))
+		foreground_below(supervisor, ret);
 }

@@ -20,9 +20,12 @@ struct foreground {
 	enum terminal_front front;
 	size_t n; /* names that the program is known by: of its process, of its file, of the script that it runs */
 	char name[FOREGROUND_NAMES][FOREGROUND_NAME_MAX]; /* neutralised */
+	bool shell;                                       /* it is a shell that runs no script */
 };
 
 /* Below `supervisor`, a process of the container whose full id is `id`. */
 void foreground_look(pid_t supervisor, const char *id, struct foreground *ret);
+/* The same, whatever it is in. */
+void foreground_below(pid_t supervisor, struct foreground *ret);
 
 #endif
