@@ -5,6 +5,7 @@
 #include <berth/format.h>
 #include <berth/mem.h>
 #include <berth/terminal_status.h>
+#include <berth/text.h>
 
 #include "terminals/seen.h"
 
@@ -22,12 +23,15 @@ __attribute__((format(printf, 4, 5))) static void say(
 	struct terminal_judged *r, enum terminal_does does, int64_t since_ms, const char *fmt, ...)
 {
 	va_list args;
+	int n;
 
 	r->does = does;
 	r->since_ms = since_ms;
 	va_start(args, fmt);
-	vsnprintf(r->reason, sizeof r->reason, fmt, args);
+	n = vsnprintf(r->reason, sizeof r->reason, fmt, args);
 	va_end(args);
+	if (n >= (int)sizeof r->reason)
+		r->reason[utf8_whole(r->reason, sizeof r->reason - 1)] = '\0';
 }
 
 static const char *name_program(const struct terminal_evidence *o)
@@ -35,10 +39,11 @@ static const char *name_program(const struct terminal_evidence *o)
 	return *o->program ? o->program : "its program";
 }
 
-static bool is_at_prompt(const struct terminal_evidence *o)
+/* A mark is a shell's; that of a shell which started the program, or of what ended, says nothing of it. */
+static bool marks_prompt(const struct terminal_evidence *o)
 {
-	return o->shows == TERMINAL_SHOWS_PROMPT || o->screen->prompt == SEEN_PROMPT ||
-		o->screen->prompt == SEEN_TYPING;
+	return (o->shell || !*o->program) &&
+		(o->screen->prompt == SEEN_PROMPT || o->screen->prompt == SEEN_TYPING);
 }
 
 static bool judge_end(const struct terminal_evidence *o, struct terminal_judged *r)
@@ -56,19 +61,19 @@ static bool judge_reading(const struct terminal_evidence *o, struct terminal_jud
 {
 	if (o->front != TERMINAL_FRONT_READS)
 		return false;
-	if (is_at_prompt(o))
-		say(r, TERMINAL_IDLE, o->screen->changed_ms, "%s is at its prompt",
-			name_program(o));
-	else if (o->shows == TERMINAL_SHOWS_QUESTION)
+	if (o->shows == TERMINAL_SHOWS_QUESTION)
 		say(r, TERMINAL_WAITING, o->screen->changed_ms, "%s asks: %s", name_program(o),
 			o->text);
+	else if (o->shows == TERMINAL_SHOWS_PROMPT || marks_prompt(o))
+		say(r, TERMINAL_IDLE, o->screen->changed_ms, "%s is at its prompt",
+			name_program(o));
 	else
 		say(r, TERMINAL_WAITING, o->screen->changed_ms, "%s reads from the terminal",
 			name_program(o));
 	return true;
 }
 
-/* A bell or a notice, and nothing since but what belongs to it. */
+/* A bell or a notice, and nothing since but what belongs to it; nor has anybody answered. */
 static bool judge_marks(
 	const struct terminal_evidence *o, int64_t silent_ms, struct terminal_judged *r)
 {
@@ -76,12 +81,12 @@ static bool judge_marks(
 
 	if (o->front == TERMINAL_FRONT_RUNS || silent_ms < SETTLED_MS)
 		return false;
-	if (s->marked_ms > 0 && s->changed_ms - s->marked_ms <= MARK_HOLDS_MS)
+	if (s->marked_ms > s->answered_ms && s->changed_ms - s->marked_ms <= MARK_HOLDS_MS)
 		return say(r, TERMINAL_WAITING, s->marked_ms,
 			       s->marked_notice ? "it sent a notice: %s" : "it rang the bell%s",
 			       s->marked_notice ? s->notice : ""),
 		       true;
-	if (s->prompt == SEEN_PROMPT || s->prompt == SEEN_TYPING)
+	if (marks_prompt(o))
 		return say(r, TERMINAL_IDLE, s->changed_ms, "its shell is at its prompt"), true;
 	return false;
 }

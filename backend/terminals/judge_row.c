@@ -23,6 +23,7 @@ void terminal_judge_row(const struct terminal_row *row, const struct terminal_pr
 	for (size_t i = 0; i < f.n; i++)
 		names[i] = f.name[i];
 	o.front = f.front;
+	o.shell = f.shell;
 	if (f.n)
 		o.program = f.name[0];
 	if (p && f.n && !terminals_read(row->container, row->name, &screen, NULL)) {

@@ -24,7 +24,8 @@ const char *terminal_does_name(
 #define TERMINAL_QUIET_MS 10000 /* without output: from then on it is not called working */
 struct terminal_judged {
 	enum terminal_does does;
-	int64_t since_ms; /* Unix time; 0: not known */
+	int64_t since_ms; /* Unix time; 0: not known.  Nobody saw when it began: its last output, the bell or notice that it
+			   * waits with, its end */
 	char reason
 		[TERMINAL_REASON_MAX]; /* a clause, neutralised: "python3 reads from the terminal" */
 };
@@ -51,6 +52,7 @@ struct terminal_evidence {
 	const struct terminal_screen *screen; /* its cells are not looked at */
 	enum terminal_front front;
 	const char *program; /* in the foreground, neutralised; "": not known */
+	bool shell;          /* a shell that runs no script: prompt marks are its own */
 	enum terminal_shows shows;
 	const char *text; /* that of the screen which says so, neutralised */
 };

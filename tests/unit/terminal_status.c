@@ -40,6 +40,13 @@ static const struct {
 		TERMINAL_IDLE, S(40), "bash is at its prompt"},
 	{{.changed_ms = S(40), .prompt = 2}, TERMINAL_FRONT_READS, "zsh", 0, "", TERMINAL_IDLE,
 		S(40), "zsh is at its prompt"},
+	/* The mark is of the shell that started it. */
+	{{.changed_ms = S(40), .prompt = 1}, TERMINAL_FRONT_READS, "apt", 0, "", TERMINAL_WAITING,
+		S(40), "apt reads from the terminal"},
+	{{.changed_ms = S(40), .prompt = 2}, TERMINAL_FRONT_READS, "python3",
+		TERMINAL_SHOWS_QUESTION, ">>>", TERMINAL_WAITING, S(40), "python3 asks: >>>"},
+	{{.changed_ms = S(40), .prompt = 1}, TERMINAL_FRONT_SLEEPS, "sleep", 0, "", TERMINAL_QUIET,
+		S(40), "quiet for 40s"},
 	{{.changed_ms = S(40)}, TERMINAL_FRONT_READS, "sh", TERMINAL_SHOWS_WORK, "esc to interrupt",
 		TERMINAL_WAITING, S(40), "sh reads from the terminal"},
 	{{.changed_ms = S(40)}, TERMINAL_FRONT_RUNS, "cc1", 0, "", TERMINAL_WORKING, 0, "cc1 runs"},
@@ -51,6 +58,10 @@ static const struct {
 		"it sent a notice: needs you"},
 	{{.changed_ms = S(30), .marked_ms = S(33)}, TERMINAL_FRONT_SLEEPS, "claude", 0, "",
 		TERMINAL_QUIET, S(30), "quiet for 30s"},
+	{{.changed_ms = S(30), .marked_ms = S(30), .answered_ms = S(20)}, TERMINAL_FRONT_SLEEPS,
+		"claude", 0, "", TERMINAL_QUIET, S(30), "quiet for 30s"},
+	{{.changed_ms = S(30), .marked_ms = S(30), .answered_ms = S(31)}, TERMINAL_FRONT_SLEEPS,
+		"claude", 0, "", TERMINAL_WAITING, S(30), "it rang the bell"},
 	{{.changed_ms = S(0), .marked_ms = S(0)}, TERMINAL_FRONT_SLEEPS, "make", 0, "",
 		TERMINAL_WORKING, 0, "printed 0s ago"},
 	{{.changed_ms = S(30), .marked_ms = S(30)}, TERMINAL_FRONT_RUNS, "make", 0, "",
@@ -91,6 +102,7 @@ static void a_status_never_says_more_than_was_seen(void **state)
 			.screen = &judged[i].screen,
 			.front = judged[i].front,
 			.program = judged[i].program,
+			.shell = !strcmp(judged[i].program, "zsh"),
 			.shows = judged[i].shows,
 			.text = judged[i].text};
 		struct terminal_judged r;
@@ -100,6 +112,24 @@ static void a_status_never_says_more_than_was_seen(void **state)
 			strcmp(r.reason, judged[i].reason) != 0)
 			fail_msg("case %zu: %s since %ld: %s", i, terminal_does_name(r.does),
 				(long)r.since_ms, r.reason);
+	}
+}
+
+/* A notice that is longer than the reason may be. */
+static void a_reason_ends_with_a_whole_character(void **state)
+{
+	struct terminal_screen s = {.changed_ms = S(30), .marked_ms = S(30), .marked_notice = true};
+	const struct terminal_evidence o = {.now_ms = NOW, .screen = &s, .program = "", .text = ""};
+	struct terminal_judged r;
+
+	(void)state;
+	for (size_t start = 0; start < 3; start++) {
+		memset(s.notice, 'x', sizeof s.notice);
+		for (size_t i = start; i + 3 < sizeof s.notice; i += 3)
+			memcpy(s.notice + i, "\xE4\xB8\xAD", 4);
+		terminal_judge(&o, &r);
+		assert_true(strlen(r.reason) > TERMINAL_REASON_MAX - 4);
+		assert_true(utf8_valid(r.reason, strlen(r.reason)));
 	}
 }
 
@@ -141,6 +171,8 @@ static const struct {
 	{"python3", ">>> 1\n1\nTraceback", TERMINAL_SHOWS_NOTHING, ""},
 	{"bash", "$ ls\na b\nagent@box:/work$ ", TERMINAL_SHOWS_PROMPT, "agent@box:/work$"},
 	{"bash", "$ ls\nYour name? ", TERMINAL_SHOWS_NOTHING, ""},
+	{"bash", "$ ./ask\nname> ", TERMINAL_SHOWS_NOTHING, ""},
+	{"fish", "agent@box ~/work> ", TERMINAL_SHOWS_PROMPT, "agent@box ~/work>"},
 	{"less", "text\n:", TERMINAL_SHOWS_QUESTION, ":"},
 	{"claude",
 		"\n  Bash command\n  rm -r build\n  Do you want to proceed?\n  ❯ 1. Yes\n    2. No",
@@ -235,6 +267,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_status_never_says_more_than_was_seen),
+		cmocka_unit_test(a_reason_ends_with_a_whole_character),
 		cmocka_unit_test(known_programs_are_read_from_their_screens),
 		cmocka_unit_test(an_empty_screen_shows_nothing),
 		cmocka_unit_test(a_wrong_file_is_refused_with_its_place),
