@@ -151,11 +151,15 @@ int held_attach(struct held *h, int conn, const struct terminals_attach *a)
 }
 
 /* One that does not fit is left out, as by a terminal's own line. */
-static void type_bytes(struct held *h, const char *bytes, size_t n)
+static void type_bytes(struct held *h, struct typed *typed, const char *bytes, size_t n)
 {
+	uint64_t keys = typed_keys(typed);
+
 	if (h->input.len + n <= TYPED_MAX)
 		str_add(&h->input, bytes, n);
-	note_answer(h);
+	typed_take(typed, bytes, n);
+	if (typed_keys(typed) > keys)
+		note_answer(h);
 	held_write(h);
 }
 
@@ -186,7 +190,7 @@ void held_hear_viewer(struct held *h, size_t i)
 	if (r <= 0)
 		viewers_remove(&h->viewers, i);
 	else if (head.type == TERMINALS_TYPE && v->types)
-		type_bytes(h, body, head.len);
+		type_bytes(h, &v->typed, body, head.len);
 	else if (head.type == TERMINALS_SIZE && head.len == sizeof(struct terminals_size))
 		take_size(h, v, body);
 	else if (head.type == TERMINALS_TAKE && !v->watches && !v->types) {
@@ -198,15 +202,17 @@ void held_hear_viewer(struct held *h, size_t i)
 void held_turn(struct held *h)
 {
 	struct viewed what = {.screen = &h->screen, .seen = &h->seen};
+	bool due;
 
 	turn_sending(h);
 	if (!h->viewers.n)
 		return;
-	if (viewers_due(&h->viewers) || h->ended) {
+	due = viewers_due(&h->viewers) || h->ended;
+	if (due) {
 		held_take_screen(h);
 		what.pen = emulator_pen(h->em);
 	}
-	viewers_send(&h->viewers, &what, h->ended);
+	viewers_send(&h->viewers, due ? &what : NULL, h->ended);
 }
 
 int held_turn_ms(const struct held *h)

@@ -16,6 +16,7 @@
 #include "lane/wire_io.h"
 #include "terminals/pass.h"
 #include "terminals/terminals.h"
+#include "terminals/typed.h"
 
 #define PIECE 4096
 
@@ -24,8 +25,7 @@ struct terminal_view {
 	bool types;
 	char typist[TERMINAL_WHO_MAX];
 	struct pass pass;
-	struct lexer typed;
-	uint64_t keys;
+	struct typed typed;
 };
 
 struct terminal_view *terminal_view_open(
@@ -108,13 +108,6 @@ const char *terminal_view_typist(const struct terminal_view *v)
 	return v->typist;
 }
 
-static void count_key(void *ctx, const struct lex_token *t)
-{
-	struct terminal_view *v = ctx;
-
-	v->keys += t->kind == LEX_ASCII ? t->n : 1;
-}
-
 size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n)
 {
 	size_t done = 0;
@@ -124,7 +117,7 @@ size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n)
 
 		if (wire_send(v->conn, (enum lane_type)TERMINALS_TYPE, bytes + done, piece))
 			break;
-		lex(&v->typed, bytes + done, piece, count_key, v);
+		typed_take(&v->typed, bytes + done, piece);
 		done += piece;
 	}
 	return done;
@@ -132,8 +125,7 @@ size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n)
 
 uint64_t terminal_view_keys(const struct terminal_view *v)
 {
-	/* A lone Escape is still the beginning of a sequence. */
-	return v->keys + (v->typed.state ? 1 : 0);
+	return typed_keys(&v->typed);
 }
 
 void terminal_view_resize(struct terminal_view *v, int columns, int rows)

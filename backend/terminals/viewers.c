@@ -115,7 +115,8 @@ static int wait_ms(const struct viewer *v)
 {
 	int64_t left = v->shown_ms + VIEWERS_PAINT_MS - clock_real_ms();
 
-	return !v->stale || v->rest.len ? -1 : left <= 0 ? 0 : (int)left;
+	/* One who does not read is sent nothing, whoever types. */
+	return !v->stale || !v->told || v->rest.len ? -1 : left <= 0 ? 0 : (int)left;
 }
 
 bool viewers_due(const struct viewers *all)
@@ -190,7 +191,7 @@ void viewers_send(struct viewers *all, const struct viewed *what, bool now)
 		if (!tell_role(all, v))
 			continue;
 		send_rest(v);
-		if (v->rest.len || !v->stale || (!now && wait_ms(v)))
+		if (!what || v->rest.len || !v->stale || (!now && wait_ms(v)))
 			continue;
 		paint_for(v, what);
 		send_rest(v);

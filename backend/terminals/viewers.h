@@ -12,6 +12,7 @@
 #include "terminals/emulate.h"
 #include "terminals/seen.h"
 #include "terminals/terminals.h"
+#include "terminals/typed.h"
 
 #define VIEWERS_MAX 8
 #define VIEWERS_PAINT_MS 50
@@ -22,6 +23,7 @@ struct viewer {
 	char who[TERMINAL_WHO_MAX];
 	int columns, rows;
 	bool watches, types;
+	struct typed typed;
 	bool told;        /* who types */
 	bool stale;       /* is to be sent the screen */
 	int64_t shown_ms; /* when it was, clock_real_ms */
@@ -54,9 +56,9 @@ void viewers_print(
 	struct viewers *all, const struct terminal_screen *s, const char *bytes, size_t n);
 /* Does one of them have to be sent the screen now? */
 bool viewers_due(const struct viewers *all);
-/* Send what can be sent.  `now`: the screen also to those whose time has not come. */
+/* Send what can be sent.  `what` NULL: no screen; `now`: the screen also to those whose time has not come. */
 void viewers_send(struct viewers *all, const struct viewed *what, bool now);
-int viewers_wait_ms(
-	const struct viewers *all); /* -1: until one is readable, or writable who has `rest` */
+/* -1: until one is readable, or one who has `rest` or is not told is writable. */
+int viewers_wait_ms(const struct viewers *all);
 
 #endif

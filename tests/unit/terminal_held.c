@@ -390,6 +390,80 @@ static void one_who_does_not_read_misses_the_middle(void **state)
 	close_ends(&s);
 }
 
+/* Neither what he is not sent, nor who types, is tried again until he reads. */
+static void one_who_does_not_read_is_waited_for(void **state)
+{
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3), *other = attach_seat(&s, 40, 3);
+	struct viewer *v = &s.h->viewers.of[0];
+	AUTO_STR struct str chunk = STR_INIT;
+
+	(void)state;
+	read_seat(&s, other);
+	for (int i = 0; i < 1500; i++)
+		str_addf(&chunk, "line %d of many\r\n", i);
+	for (int i = 0; i < 100 && !v->rest.len; i++) {
+		print(&s, chunk.s);
+		held_turn(s.h);
+	}
+	assert_true(v->rest.len > 0);
+	viewers_take(&s.h->viewers, 1);
+	read_seat(&s, other);
+	assert_true(other->types && !v->told && v->stale);
+	v->shown_ms = 0;
+	s.h->viewers.of[1].stale = false;
+	assert_int_equal(held_turn_ms(s.h), -1);
+	read_seat(&s, p);
+	assert_true(v->told && !v->stale && !p->types);
+	close_seat(other);
+	close_seat(p);
+	close_ends(&s);
+}
+
+/* A screen that was not looked at is not drawn. */
+static void nothing_is_drawn_of_no_screen(void **state)
+{
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3);
+
+	(void)state;
+	viewers_send(&s.h->viewers, NULL, false);
+	viewers_send(&s.h->viewers, NULL, true);
+	assert_true(s.h->viewers.of[0].told && s.h->viewers.of[0].stale);
+	close_seat(p);
+	close_ends(&s);
+}
+
+static int64_t answered_by(struct ends *s, const struct seat *p, const char *bytes)
+{
+	s->h->screen.answered_ms = 0;
+	assert_int_equal(
+		wire_send(p->conn, (enum lane_type)TERMINALS_TYPE, bytes, strlen(bytes)), 0);
+	held_hear_viewer(s->h, 0);
+	return s->h->screen.answered_ms;
+}
+
+/* A mouse that moves over a terminal's window, and a window that is looked at, answer nothing. */
+static void keys_answer_and_reports_do_not(void **state)
+{
+	static const char *const reports[] = {"\x1b[I", "\x1b[O\x1b[I",
+		"\x1b[<0;10;3M\x1b[<0;10;3m", "\x1b[M #$", "\x1b[M\xa0\xc3\xa9", "\x1b[35;12;1M"};
+	static const char *const keys[] = {
+		"y", "\r", "\x7f", "\x1b[A", "\x1bOB", "\xc3\xa9", "\x1b[<0;1;1My", "\x1b[M #$y", "\x1b"};
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(reports); i++)
+		if (answered_by(&s, p, reports[i]))
+			fail_msg("report %zu", i);
+	for (size_t i = 0; i < COUNT(keys); i++)
+		if (!answered_by(&s, p, keys[i]))
+			fail_msg("key %zu", i);
+	close_seat(p);
+	close_ends(&s);
+}
+
 static struct terminals_sent hear_sent(int conn)
 {
 	struct terminals_sent sent = {.error = -1};
@@ -459,6 +533,9 @@ int main(void)
 		cmocka_unit_test(one_who_types_sees_what_the_program_prints),
 		cmocka_unit_test(one_who_watches_sees_what_fits),
 		cmocka_unit_test(one_who_does_not_read_misses_the_middle),
+		cmocka_unit_test(one_who_does_not_read_is_waited_for),
+		cmocka_unit_test(nothing_is_drawn_of_no_screen),
+		cmocka_unit_test(keys_answer_and_reports_do_not),
 		cmocka_unit_test(what_is_sent_is_typed_or_dropped),
 	};
 
