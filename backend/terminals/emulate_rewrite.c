@@ -21,7 +21,7 @@ static const struct {
 	unsigned char numbers;
 } passed[] = {{'@', 1}, {'A', 1}, {'B', 1}, {'C', 1}, {'D', 1}, {'E', 1}, {'F', 1}, {'G', 1},
 	{'H', 2}, {'I', 1}, {'J', 1}, {'K', 1}, {'L', 1}, {'M', 1}, {'P', 1}, {'S', 1}, {'T', 1},
-	{'X', 1}, {'Z', 1}, {'`', 1}, {'a', 1}, {'d', 1}, {'e', 1}, {'f', 2}, {'g', 1}, {'r', 2}};
+	{'X', 1}, {'Z', 1}, {'`', 1}, {'a', 1}, {'d', 1}, {'e', 1}, {'f', 2}, {'r', 2}};
 
 static void rewrite_passed(const struct lex_token *t, struct str *out)
 {
@@ -140,7 +140,7 @@ static void rewrite_escape(const struct lex_token *t, struct str *out)
 			"c");
 	else if (!t->between && t->final == '8')
 		str_adds(out, RESTORE_CURSOR);
-	else if (!t->between && strchr("7DEHM", t->final))
+	else if (!t->between && strchr("7DEM", t->final))
 		str_addf(out, "\x1b%c", t->final);
 	else if (t->between && strchr("()*+", t->between) && strchr("0AB", t->final))
 		str_addf(out, "\x1b%c%c", t->between, t->final);

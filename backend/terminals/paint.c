@@ -3,11 +3,12 @@
 
 #include <berth/mem.h>
 
+#include "terminals/pass.h"
+
 /* Without what a terminal does at the end of a row, or of a screen, and with the characters as they are. */
 static void begin_paint(struct str *out)
 {
-	static const uint16_t off[] = {
-		9, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004, 1, 5, 6, 7, 25};
+	static const uint16_t off[] = {PASS_MODES};
 
 	/* CAN: whatever was begun before is not ended. */
 	str_adds(out, "\x18\x1b[!p\x1b]8;;\x1b\\\x1b[4l\x1b[20l\x1b>\x1b(B\x1b)B\x0f\x1b[r");

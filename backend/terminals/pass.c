@@ -26,7 +26,6 @@ static const struct {
 	{LEX_CSI, 0, 0, "g", PASS_LASTING},
 	{LEX_CSI, 0, ' ', "q", PASS_OK},
 	{LEX_CSI, 0, '!', "p", PASS_OK},
-	{LEX_CSI, '?', 0, "JK", PASS_OK},
 	{LEX_CSI, 0, 0, "cnx", PASS_QUERY},     /* device attributes, status, parameters */
 	{LEX_CSI, '?', 0, "cnuSm", PASS_QUERY}, /* keyboard, graphics, modifiers */
 	{LEX_CSI, '>', 0, "cq", PASS_QUERY},
@@ -88,9 +87,7 @@ const char *pass_why(enum pass_reason r)
 /* DECSET's numbers that pass; each alone, so that one that is refused takes no other with it. */
 static bool is_mode_passed(char leader, unsigned n)
 {
-	static const uint16_t plain[] = {4, 20},
-			      private[] = {1, 5, 6, 7, 9, 12, 25, 1000, 1002, 1003, 1004, 1005,
-				      1006, 1015, 1048, 2004, 2026};
+	static const uint16_t plain[] = {4, 20}, private[] = {PASS_MODES, 1048};
 	const uint16_t *known = leader ? private : plain;
 	size_t count = leader ? COUNT(private) : COUNT(plain);
 

@@ -17,6 +17,9 @@
 
 #include "terminals/lex.h"
 
+/* DECSET's numbers that pass, and are off before a screen is drawn. */
+#define PASS_MODES 1, 5, 6, 7, 9, 12, 25, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004, 2026
+
 /* X(name, why it is refused: of what a person reads) */
 #define PASS_REASONS(X)                                                                   \
 	X(QUERY, "the terminal's answer would be typed into the program")                 \

@@ -261,6 +261,7 @@ static void what_does_more_is_refused(void **state)
 	REFUSED("\x1b[3J", LASTING);
 	REFUSED("\x1b[;3J", LASTING);
 	REFUSED("\x1bH", LASTING);
+	REFUSED("\x1b[?2J", UNKNOWN);
 	REFUSED("\x1b[3g", LASTING);
 	REFUSED("\x1b[1;2;3;4;5T", UNKNOWN);
 	REFUSED("\x1b[?69h", UNKNOWN);

@@ -307,7 +307,7 @@ static void one_who_types_sees_what_the_program_prints(void **state)
 		 "cy",
 			"\x1b"
 			"ctwo"},
-		{"\x1b[41m\x1b[2J\x1b[m", "\x1b[K"},
+		{"\x1b[41m\x1b[2J\x1b[m", "\x1b[K"}, {"a\x1b[5G\x1bH\x1b[1G\tb", "\x1b[3g\r\tc"},
 		{"1\r\n2\r\n3\r\n4\r\n5\r\n6", "\x1bM\x1b[2S\x1b[L"}};
 
 	(void)state;
@@ -448,8 +448,8 @@ static void keys_answer_and_reports_do_not(void **state)
 {
 	static const char *const reports[] = {"\x1b[I", "\x1b[O\x1b[I",
 		"\x1b[<0;10;3M\x1b[<0;10;3m", "\x1b[M #$", "\x1b[M\xa0\xc3\xa9", "\x1b[35;12;1M"};
-	static const char *const keys[] = {
-		"y", "\r", "\x7f", "\x1b[A", "\x1bOB", "\xc3\xa9", "\x1b[<0;1;1My", "\x1b[M #$y", "\x1b"};
+	static const char *const keys[] = {"y", "\r", "\x7f", "\x1b[A", "\x1bOB", "\xc3\xa9",
+		"\x1b[<0;1;1My", "\x1b[M #$y", "\x1b"};
 	struct ends s = open_ends(40, 3);
 	struct seat *p = attach_seat(&s, 40, 3);
 
