@@ -53,23 +53,34 @@ static bool is_wanted(const struct terminal_def *t, const struct terminals_decla
 	return row && t->on_failure && has_failed(&row->screen);
 }
 
-static int start_one(struct recorder *by, const struct agent_def *a, const struct terminal_def *t,
-	const struct terminal_row *row, bool fresh, struct err *e)
+/* It is noted before it is started, which reads the note.  One that did not start is as it was, so that it is tried
+ * again, and differs from the file until then. */
+static int start_noted(struct recorder *by, const struct agent_def *a, const struct terminal_def *t,
+	const struct terminals_declared *was, struct err *e)
 {
 	const struct run_request q = {.agent = a->container, .program = by->program};
 	const struct terminals_declared now = convert_def(t);
-	struct terminals_declared was;
-	bool known = !fresh && is_known(a->container, t->name, &was), wanted;
 
-	wanted = fresh || is_wanted(t, &was, row, known);
+	if (!terminals_declare(a->container, t->name, &now, e) &&
+		!agents_start_terminal_by(by, &q, t->name, e))
+		return 0;
+	if (!was || terminals_declare(a->container, t->name, was, NULL))
+		terminals_undeclare(a->container, t->name);
+	return err_wrap(e, "the terminal %s of %s", t->name, a->id);
+}
+
+static int start_one(struct recorder *by, const struct agent_def *a, const struct terminal_def *t,
+	const struct terminal_row *row, bool fresh, struct err *e)
+{
+	struct terminals_declared was;
+	bool known = !fresh && is_known(a->container, t->name, &was);
+	int rc = 0;
+
+	if (fresh || is_wanted(t, &was, row, known))
+		rc = start_noted(by, a, t, known ? &was : NULL, e);
 	if (known)
 		terminals_declared_release(&was);
-	if (!wanted)
-		return 0;
-	return terminals_declare(a->container, t->name, &now, e) ||
-			agents_start_terminal_by(by, &q, t->name, e)
-		? err_wrap(e, "the terminal %s of %s", t->name, a->id)
-		: 0;
+	return rc;
 }
 
 int declared_start(struct recorder *by, const struct agent_def *a, bool fresh, struct err *e)

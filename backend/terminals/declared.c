@@ -46,6 +46,14 @@ int terminals_declare(
 		: 0;
 }
 
+void terminals_undeclare(const char *container, const char *name)
+{
+	char path[TERMINALS_PATH_MAX];
+
+	if (!place_declared(container, name, path, NULL))
+		unlink(path);
+}
+
 int terminals_declared(
 	const char *container, const char *name, struct terminals_declared *ret, struct err *e)
 {

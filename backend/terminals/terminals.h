@@ -42,6 +42,7 @@ struct terminals_declared {
 };
 int terminals_declare(
 	const char *container, const char *name, const struct terminals_declared *d, struct err *e);
+void terminals_undeclare(const char *container, const char *name);
 int terminals_declared(
 	const char *container, const char *name, struct terminals_declared *ret, struct err *e);
 void terminals_declared_release(struct terminals_declared *d);
