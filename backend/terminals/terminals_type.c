@@ -52,20 +52,28 @@ int terminals_check_typing(const struct terminal_typing *t, struct err *e)
 			  TERMINAL_SEND_MAX, n);
 }
 
-static int no_longer_runs(const char *container, const char *name, struct err *e)
+/* Its process did not say what became of what was sent. */
+static int say_not_typed(const char *container, const char *name, struct err *e)
 {
 	struct terminal_screen s = {0};
 
 	if (terminals_read(container, name, &s, e))
 		return -1;
 	terminal_screen_release(&s);
-	if (s.status == TERMINAL_ENDED)
+	switch (s.status) {
+	case TERMINAL_ENDED:
 		return err_set(e, ERR_USAGE,
 			"the terminal `%s` of %s has ended with exit code %d; `berth terminal start` starts it again",
 			name, container, s.exit_code);
-	return err_set(e, ERR_USAGE,
-		"the terminal `%s` of %s is lost: the process that kept it was killed, and its command with it",
-		name, container);
+	case TERMINAL_LOST:
+		return err_set(e, ERR_USAGE,
+			"the terminal `%s` of %s is lost: the process that kept it was killed, and its command with it",
+			name, container);
+	default:
+		return err_set(e, ERR_TIMEOUT,
+			"the terminal `%s` of %s does not answer, or takes no input; what was sent may still be typed",
+			name, container);
+	}
 }
 
 /* Once; EBUSY: another one is not done. */
@@ -91,7 +99,7 @@ static int judge_sent(
 	switch (sent->error) {
 	case 0: return 0;
 	case ENOENT:
-	case EPIPE: return no_longer_runs(container, name, e);
+	case EPIPE: return say_not_typed(container, name, e);
 	case EBUSY:
 		return err_set(e, ERR_USAGE,
 			"another `berth terminal send` to `%s` of %s is not done; nothing was typed",
@@ -120,7 +128,7 @@ int terminals_type(
 		return -1;
 	terminal_screen_release(&s);
 	if (s.status != TERMINAL_RUNS)
-		return no_longer_runs(container, name, e);
+		return say_not_typed(container, name, e);
 	snprintf(head.name, sizeof head.name, "%s", name);
 	str_add(&message, &head, sizeof head);
 	str_add(&message, t->text, t->n);

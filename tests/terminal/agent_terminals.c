@@ -602,6 +602,7 @@ static void what_is_not_read_is_said(void **state)
 {
 	AUTO_FREE char *line = xmalloc(31000);
 	AUTO_STR struct str out = STR_INIT;
+	struct terminal_screen s;
 	int n = snprintf(line, 100, "send agent stuck "), code = 0;
 
 	(void)state;
@@ -614,6 +615,12 @@ static void what_is_not_read_is_said(void **state)
 	assert_int_equal(code, 2);
 	assert_non_null(strstr(out.s, "does not read: "));
 	assert_non_null(strstr(out.s, " of 30000 bytes taken in 5 s"));
+	/* Its process is there and does not answer: nothing else is claimed of it. */
+	s = read_screen("stuck");
+	kill(s.keeper, SIGSTOP);
+	expect_run("send agent stuck text", 1, "does not answer, or takes no input");
+	kill(s.keeper, SIGCONT);
+	terminal_screen_release(&s);
 	expect_run("stop agent stuck", 0, "stopped");
 }
 
