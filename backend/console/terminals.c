@@ -16,14 +16,10 @@
 #define TERMINALS_SHOWN 256
 #define LOOK_NS (400 * 1000000LL)
 #define LOOK_RARELY_NS (1000 * 1000000LL) /* while there is none */
-#define SAME_WAIT_MS \
-	10000 /* it waits again so soon: it is the same question, or the answer is being typed */
 
 struct terminals_look {
 	struct terminal_row row[TERMINALS_SHOWN];
-	struct terminal_judged judged[TERMINALS_SHOWN];
-	int64_t waited_ms[TERMINALS_SHOWN]; /* when it was last seen to wait; 0: never */
-	int64_t asked_ms[TERMINALS_SHOWN];  /* and since when it did */
+	struct terminal_followed followed[TERMINALS_SHOWN];
 	size_t n;
 };
 
@@ -32,46 +28,29 @@ struct terminals_watch {
 	struct terminals_look *now, *next;  /* next: the worker's while `looking` */
 	struct blocking_task work;
 	struct backend *b;
+	uint64_t questions; /* so many were asked; the worker's */
 	int64_t looked_ns;
 	bool looking, tried;
 	struct err why; /* of the patterns, said once */
 };
 
-static const struct terminals_look *previous_look(
-	const struct terminals_watch *w, const char *container, const char *name, size_t *ret_i)
+/* NULL: it is new. */
+static const struct terminal_followed *look_before(
+	const struct terminals_look *l, const struct terminal_row *r)
 {
-	for (size_t i = 0; w->now && i < w->now->n; i++)
-		if (!strcmp(w->now->row[i].container, container) &&
-			!strcmp(w->now->row[i].name, name)) {
-			*ret_i = i;
-			return w->now;
-		}
+	for (size_t i = 0; l && i < l->n; i++)
+		if (!strcmp(l->row[i].container, r->container) && !strcmp(l->row[i].name, r->name))
+			return &l->followed[i];
 	return NULL;
 }
 
-/* Since when it does that: as before while it does the same. */
-static void keep_since(
-	const struct terminals_watch *w, struct terminals_look *l, size_t i, int64_t now_ms)
+static void look_at_row(struct terminals_watch *w, struct terminals_look *l, size_t i)
 {
-	struct terminal_judged *j = &l->judged[i];
-	size_t k = 0;
-	const struct terminals_look *was =
-		previous_look(w, l->row[i].container, l->row[i].name, &k);
-	bool again = was && was->row[k].screen.started_ms == l->row[i].screen.started_ms;
+	const struct terminal_row *r = &l->row[i];
+	int64_t now_ms = clock_wall_ms();
 
-	if (again && was->judged[k].does == j->does)
-		j->since_ms = was->judged[k].since_ms;
-	else if (again && j->does == TERMINAL_WAITING && now_ms - was->waited_ms[k] < SAME_WAIT_MS)
-		j->since_ms = was->asked_ms[k];
-	else if (again && j->since_ms <= 0)
-		j->since_ms = now_ms;
-	if (j->does == TERMINAL_WAITING) {
-		l->waited_ms[i] = now_ms;
-		l->asked_ms[i] = j->since_ms;
-	} else if (again) {
-		l->waited_ms[i] = was->waited_ms[k];
-		l->asked_ms[i] = was->asked_ms[k];
-	}
+	terminal_judge_row(r, w->programs, &l->followed[i].judged);
+	terminal_follow(look_before(w->now, r), &r->screen, now_ms, &w->questions, &l->followed[i]);
 }
 
 static void look_work(struct blocking_task *t)
@@ -84,22 +63,23 @@ static void look_work(struct blocking_task *t)
 		w->programs = terminal_programs_open(&w->why);
 		w->tried = true;
 	}
-	for (size_t i = 0; i < l->n; i++) {
-		terminal_judge_row(&l->row[i], w->programs, &l->judged[i]);
-		keep_since(w, l, i, clock_wall_ms());
-	}
+	for (size_t i = 0; i < l->n; i++)
+		look_at_row(w, l, i);
 }
 
 static bool same_look(const struct terminals_look *a, const struct terminals_look *b)
 {
 	if (!a || a->n != b->n)
 		return !a && !b->n;
-	for (size_t i = 0; i < a->n; i++)
+	for (size_t i = 0; i < a->n; i++) {
+		const struct terminal_followed *x = &a->followed[i], *y = &b->followed[i];
+
 		if (strcmp(a->row[i].container, b->row[i].container) != 0 ||
 			strcmp(a->row[i].name, b->row[i].name) != 0 ||
-			a->judged[i].does != b->judged[i].does ||
-			a->judged[i].since_ms != b->judged[i].since_ms)
+			x->judged.does != y->judged.does ||
+			x->judged.since_ms != y->judged.since_ms || x->question != y->question)
 			return false;
+	}
 	return true;
 }
 
@@ -171,19 +151,22 @@ static void copy_terminals(const struct terminals_look *l, struct agent *a, stru
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct terminal_row *r = &l->row[i];
+		const struct terminal_followed *f = &l->followed[i];
+		AUTO_STR struct str title = STR_INIT;
 
 		if (strcmp(r->container, a->name) != 0)
 			continue;
 		if (!out)
 			out = arena_array(mem, l->n - i, sizeof *out);
+		terminal_title_text(&r->screen, &title);
 		out[a->nterminals++] = (struct agent_terminal){.name = copy_text(mem, r->name),
-			.title = copy_text(
-				mem, *r->screen.title ? r->screen.title : r->screen.command),
-			.reason = copy_text(mem, l->judged[i].reason),
-			.does = l->judged[i].does,
-			.since_wall_ms = l->judged[i].since_ms,
+			.title = copy_text(mem, title.s),
+			.reason = copy_text(mem, f->judged.reason),
+			.does = f->judged.does,
+			.since_wall_ms = f->judged.since_ms,
+			.question = f->question,
 			.exit_code = r->screen.exit_code};
-		a->nwaiting += l->judged[i].does == TERMINAL_WAITING;
+		a->nwaiting += f->judged.does == TERMINAL_WAITING;
 	}
 	if (out)
 		mem_sort(out, a->nterminals, sizeof *out, by_need);

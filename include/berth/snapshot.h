@@ -206,10 +206,11 @@ struct agent_command {
 
 /* One of an agent's own terminals. */
 struct agent_terminal {
-	const char *name, *title; /* title: the command where it set none */
+	const char *name, *title; /* title: of a list (terminal_title_text) */
 	const char *reason;       /* why it is said to do that */
 	enum terminal_does does;
 	int64_t since_wall_ms; /* 0: not known */
+	uint64_t question;     /* TERMINAL_WAITING: the newest one has the greatest number */
 	int exit_code;         /* TERMINAL_OVER */
 };
 

@@ -76,4 +76,18 @@ enum terminal_shows terminal_programs_look(const struct terminal_programs *p,
 void terminal_judge_row(const struct terminal_row *row, const struct terminal_programs *p,
 	struct terminal_judged *ret);
 
+/* A terminal from one look to the next. */
+struct terminal_followed {
+	struct terminal_judged judged;
+	int64_t started_ms,
+		looked_ms;           /* Unix time, as the next two: of its command; of this look */
+	int64_t waited_ms, asked_ms; /* when it was last seen to wait, and since when it did */
+	uint64_t question;           /* what it waits with, or waited with last; 0: never */
+};
+/* `now` has what this look judged, and the rest of it is filled in.  since_ms: not before the last look (`was`, NULL: this is
+ * the first one) that saw it do something else, and of one that waits not before the last key.  A question that is news gets
+ * the next number, counted in *questions. */
+void terminal_follow(const struct terminal_followed *was, const struct terminal_screen *s,
+	int64_t now_ms, uint64_t *questions, struct terminal_followed *now);
+
 #endif

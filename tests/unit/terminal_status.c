@@ -133,6 +133,56 @@ static void a_reason_ends_with_a_whole_character(void **state)
 	}
 }
 
+/* Looks at one terminal, one after the other, at these seconds. */
+static void since_is_not_before_it_was_seen_otherwise(void **state)
+{
+	static const struct {
+		int at, since, answered; /* since: as it was judged, 0: not known */
+		enum terminal_does does;
+		int64_t started_ms;
+		int expect_since;
+		uint64_t expect_question;
+	} looks[] = {
+		/* Nobody saw when it began. */
+		{100, 40, 0, TERMINAL_WAITING, 1, 40, 1},
+		{101, 101, 0, TERMINAL_WAITING, 1, 40, 1},
+		/* A key: it waits since then, and what is typed is no question. */
+		{102, 102, 102, TERMINAL_WAITING, 1, 102, 1},
+		{103, 0, 102, TERMINAL_WORKING, 1, 103, 1},
+		{104, 104, 103, TERMINAL_WAITING, 1, 103, 1},
+		/* Answered: what it asks next is another one. */
+		{105, 0, 104, TERMINAL_WORKING, 1, 105, 1},
+		{108, 108, 104, TERMINAL_WAITING, 1, 108, 2},
+		/* Drawn again, and nobody has answered. */
+		{109, 0, 104, TERMINAL_WORKING, 1, 109, 2},
+		{110, 110, 104, TERMINAL_WAITING, 1, 108, 2},
+		/* It computed without output, and asks now. */
+		{111, 0, 104, TERMINAL_WORKING, 1, 111, 2},
+		{700, 0, 104, TERMINAL_WORKING, 1, 111, 2},
+		{701, 111, 104, TERMINAL_WAITING, 1, 700, 3},
+		/* Another command in its place. */
+		{702, 702, 0, TERMINAL_WAITING, 2, 702, 4},
+		{703, 703, 0, TERMINAL_OVER, 2, 703, 4},
+	};
+	struct terminal_followed was, now = {0};
+	uint64_t questions = 0;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(looks); i++) {
+		const struct terminal_screen s = {
+			.started_ms = looks[i].started_ms, .answered_ms = looks[i].answered * 1000};
+
+		was = now;
+		now = (struct terminal_followed){
+			.judged = {.does = looks[i].does, .since_ms = looks[i].since * 1000}};
+		terminal_follow(i ? &was : NULL, &s, looks[i].at * 1000, &questions, &now);
+		if (now.judged.since_ms != looks[i].expect_since * 1000 ||
+			now.question != looks[i].expect_question)
+			fail_msg("look %zu: since %ld, question %lu", i, (long)now.judged.since_ms,
+				(unsigned long)now.question);
+	}
+}
+
 /* The rows of a screen; the cursor is behind the last character of the last one, and of a blank that ends it. */
 static struct terminal_screen make_screen(const char *text, struct terminal_cell cells[10 * 60])
 {
@@ -267,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_status_never_says_more_than_was_seen),
+		cmocka_unit_test(since_is_not_before_it_was_seen_otherwise),
 		cmocka_unit_test(a_reason_ends_with_a_whole_character),
 		cmocka_unit_test(known_programs_are_read_from_their_screens),
 		cmocka_unit_test(an_empty_screen_shows_nothing),

@@ -56,11 +56,11 @@ struct app {
 	const struct snapshot *live, *shown; /* references; the same unless frozen */
 	bool frozen;
 	int64_t frozen_ns;
-	struct policy policy;   /* the options', read-only as it is now */
-	int orphans;            /* as told last */
-	int asks;               /* likewise */
-	int64_t waited_wall_ms; /* since when the terminal waits that was said last */
-	double asked_hz;        /* by + and -; 0: as the settings have it */
+	struct policy policy; /* the options', read-only as it is now */
+	int orphans;          /* as told last */
+	int asks;             /* likewise */
+	uint64_t question;    /* of a terminal that waits, which was told last */
+	double asked_hz;      /* by + and -; 0: as the settings have it */
 
 	struct slot *tab, pushed[PUSHED_MAX];
 	size_t ntabs, at, npushed;

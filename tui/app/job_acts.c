@@ -71,7 +71,7 @@ void app_confirm_allow(struct app *a, const struct job_info *job)
 	acts_ask(a, c, &ask);
 }
 
-/* The terminal that began to wait last, if that is news: the bell rings once for it. */
+/* The newest question in a terminal, if it is news: the bell rings once for it. */
 static void tell_waiting(struct app *a, const struct snapshot *s)
 {
 	const struct agent_terminal *newest = NULL;
@@ -79,14 +79,13 @@ static void tell_waiting(struct app *a, const struct snapshot *s)
 
 	for (size_t i = 0; i < s->nagents; i++)
 		for (size_t k = 0; k < s->agents[i].nwaiting; k++)
-			if (!newest ||
-				s->agents[i].terminals[k].since_wall_ms > newest->since_wall_ms) {
+			if (!newest || s->agents[i].terminals[k].question > newest->question) {
 				newest = &s->agents[i].terminals[k];
 				of = &s->agents[i];
 			}
-	if (!newest || newest->since_wall_ms <= a->waited_wall_ms)
+	if (!newest || newest->question <= a->question)
 		return;
-	a->waited_wall_ms = newest->since_wall_ms;
+	a->question = newest->question;
 	a->ring |= a->screen != NULL;
 	app_say(a, ROLE_WARN, "%.40s waits in its terminal %s: %.100s", of->id, newest->name,
 		newest->reason);

@@ -229,7 +229,9 @@ static const struct cli_command terminal_verbs[] = {
 			"what it does) or ended; REASON is what was seen.  Berth looks in this order: whether the "
 			"foreground processes sleep in a read of the terminal, bells and notices, the screens of "
 			"known programs (~/.config/berth/terminals.yaml adds to them), silence.  "
-			"A terminal that ended is listed until it is stopped or started again.",
+			"SINCE is counted from its last output, from the bell or notice that it waits with, or from "
+			"its end.  A terminal that ended is listed until it is stopped or started again.  A terminal is "
+			"lost (--json) if the process that kept it was killed; its command is then ended.",
 		.options = json_options, .schema = "berth.terminals/1"},
 	{"screen", "AGENT [NAME]", 1, 2, CORE(cli_terminal_screen),
 		.help = "print what a terminal shows now",
