@@ -128,8 +128,29 @@ int agents_start_terminal(
 	return result;
 }
 
+int agents_act_on_terminal(const char *agent, const struct audit_record *r,
+	const struct policy *policy, record_act_fn *act, void *ctx, struct err *e)
+{
+	struct recorder by = {.program = "terminal", .policy = policy, .direct = true};
+	struct audit_record whole = *r;
+	struct lane_about about;
+	int result;
+
+	if (lane_find(agent, &about, e))
+		return -1;
+	whole.target_type = "container";
+	whole.target = about.id;
+	whole.name = about.name;
+	whole.agent = about.agent;
+	whole.session = about.session;
+	whole.engine = about.engine;
+	result = record_act(&by, &whole, NULL, act, ctx, e);
+	recorder_settle(&by);
+	return result;
+}
+
 struct type_terminal {
-	const char *container, *name;
+	const char *name;
 	const struct terminal_typing *typing;
 };
 
@@ -137,8 +158,7 @@ static int do_type_terminal(void *ctx, struct audit_record *r, struct err *e)
 {
 	const struct type_terminal *t = ctx;
 
-	(void)r;
-	return terminals_type(t->container, t->name, t->typing, e);
+	return terminals_type(r->name, t->name, t->typing, e);
 }
 
 /* What is recorded of it: bounded, nothing that a terminal would obey, secrets masked. */
@@ -163,21 +183,11 @@ static void describe_typing(
 int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,
 	const struct policy *policy, struct err *e)
 {
-	struct recorder by = {.program = "terminal", .policy = policy, .direct = true};
 	AUTO_STR struct str text = STR_INIT, keys = STR_INIT;
 	struct lane_about about;
-	struct type_terminal type = {about.name, name, t};
+	struct type_terminal type = {name, t};
 	struct key_value kv[3] = {{"terminal", name, false}};
-	struct audit_record r = {.operation = OP_TERMINAL_SEND,
-		.target_type = "container",
-		.params = kv,
-		.nparams = 1,
-		.target = about.id,
-		.name = about.name,
-		.agent = about.agent,
-		.session = about.session,
-		.engine = about.engine};
-	int result;
+	struct audit_record r = {.operation = OP_TERMINAL_SEND, .params = kv, .nparams = 1};
 
 	if (terminal_check_name(name, e) || terminals_check_typing(t, e) ||
 		lane_find(agent, &about, e))
@@ -187,7 +197,5 @@ int agents_type_terminal(const char *agent, const char *name, const struct termi
 		kv[r.nparams++] = (struct key_value){"text", text.s, false};
 	if (keys.len)
 		kv[r.nparams++] = (struct key_value){"keys", keys.s, false};
-	result = record_act(&by, &r, NULL, do_type_terminal, &type, e);
-	recorder_settle(&by);
-	return result;
+	return agents_act_on_terminal(about.name, &r, policy, do_type_terminal, &type, e);
 }

@@ -15,6 +15,7 @@
 #include "agents_defaults.h"
 #include "err.h"
 #include "policy.h"
+#include "record.h"
 #include "snapshot.h"
 #include "team.h"
 #include "workspace.h"
@@ -198,7 +199,6 @@ int agents_run_recorded(const struct run_request *r, const struct policy *policy
 	const char *program, struct run_result *ret, struct err *e);
 
 /* The same with a recorder of the caller's, for programs that run many: it settles that itself. */
-struct recorder;
 int agents_run_by(
 	struct recorder *by, const struct run_request *r, struct run_result *ret, struct err *e);
 
@@ -232,5 +232,9 @@ int agents_start_terminal_by(
 struct terminal_typing;
 int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,
 	const struct policy *policy, struct err *e);
+/* An act of the caller's on a terminal of that agent: policy, record, then `act` (record_act).  r: its operation and
+ * parameters; what is known of the agent's container is filled in, so r->name in `act` is that container. */
+int agents_act_on_terminal(const char *agent, const struct audit_record *r,
+	const struct policy *policy, record_act_fn *act, void *ctx, struct err *e);
 
 #endif

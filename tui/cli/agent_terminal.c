@@ -19,7 +19,6 @@
 #include "cli/gate.h"
 
 #define ROWS_MAX 1024
-#define USUAL_NAME "main"
 
 static const char *terminal_name(const struct cli *c)
 {
@@ -64,44 +63,31 @@ int cli_terminal_start(const struct cli *c, const struct settings *s, struct err
 	return cli_recorded(cli_finish() ? 1 : 0, 1);
 }
 
-struct stop_terminal {
-	const char *container, *name;
-};
-
 static int do_stop_terminal(void *ctx, struct audit_record *r, struct err *e)
 {
-	const struct stop_terminal *s = ctx;
-
-	(void)r;
-	return terminals_stop(s->container, s->name, e);
+	return terminals_stop(r->name, ctx, e);
 }
 
 int cli_terminal_stop(const struct cli *c, const struct settings *s, struct err *e)
 {
-	char container[64];
-	struct stop_terminal stop = {container, terminal_name(c)};
-	const struct key_value kv[] = {{"terminal", stop.name, false}};
+	const char *name = terminal_name(c);
+	const struct key_value kv[] = {{"terminal", name, false}};
+	const struct audit_record r = {
+		.operation = OP_TERMINAL_STOP, .params = kv, .nparams = COUNT(kv)};
 	struct policy policy;
-	struct recorder by = {.program = "terminal", .policy = &policy, .direct = true};
-	struct audit_record r = {.operation = OP_TERMINAL_STOP,
-		.target_type = "container",
-		.agent = c->argv[0],
-		.name = container,
-		.params = kv,
-		.nparams = 1};
 	struct arena mem;
-	int rc = -1;
+	int rc;
 
 	(void)s;
 	arena_init(&mem, 1024);
-	if (!egress_container(c->argv[0], container, e) && !cli_policy(c, &policy, &mem, e)) {
-		rc = record_act(&by, &r, NULL, do_stop_terminal, &stop, e);
-		recorder_settle(&by);
-	}
+	rc = cli_policy(c, &policy, &mem, e);
+	if (!rc)
+		rc = agents_act_on_terminal(
+			c->argv[0], &r, &policy, do_stop_terminal, (void *)(uintptr_t)name, e);
 	arena_release(&mem);
 	if (rc)
 		return -1;
-	printf("terminal %s of %s is stopped\n", stop.name, c->argv[0]);
+	printf("terminal %s of %s is stopped\n", name, c->argv[0]);
 	return cli_recorded(cli_finish() ? 1 : 0, 1);
 }
 
@@ -169,8 +155,7 @@ static void print_terminal(const struct terminal_row *r, const struct terminal_j
 	if (judged->since_ms > 0)
 		format_span(since, (clock_wall_ms() - judged->since_ms) / 1000);
 	printf("%-20s %-12s %-8s %8s  %-36s %s\n", *r->agent ? r->agent : r->container, r->name,
-		terminal_does_name(judged->does), since, judged->reason,
-		title.s);
+		terminal_does_name(judged->does), since, judged->reason, title.s);
 }
 
 static void judge_terminals(const struct terminal_row *row, size_t n, struct terminal_judged *ret)

@@ -48,6 +48,7 @@ cli_run_fn cli_agent_list;
 cli_run_fn cli_port_open, cli_port_close, cli_port_list;
 cli_run_fn cli_terminal_start, cli_terminal_list, cli_terminal_screen, cli_terminal_stop;
 cli_run_fn cli_terminal_send, cli_terminal_attach;
+#define USUAL_NAME "main" /* of a terminal */
 cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_trend, bench_export,
 	bench_import, bench_check;
 

@@ -13,11 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <berth/agents.h>
 #include <berth/arena.h>
 #include <berth/clock.h>
-#include <berth/egress.h>
 #include <berth/mem.h>
 #include <berth/record.h>
 #include <berth/settings.h>
@@ -29,7 +30,6 @@
 #include "cli/gate.h"
 #include "terminal/tty.h"
 
-#define USUAL_NAME "main"
 #define TAKE_KEY 0x14 /* C-t, of one who watches */
 #define TAKE_NAME "C-t"
 #define SHOWN_MAX ((size_t)256 << 10)
@@ -47,7 +47,8 @@
 
 struct attached {
 	struct terminal_view *view;
-	const char *agent, *name, *container;
+	const char *agent, *name;
+	char container[64];
 	char detach;
 	const char *detach_name;
 	bool watches;
@@ -59,6 +60,7 @@ struct attached {
 	bool status_due;  /* on its last line, when that screen is drawn */
 	int signal;       /* that ended it */
 	bool detached;
+	bool left; /* a person stopped this, so the terminal is his shell's */
 	struct key_value kv[3];
 	char keys[24];
 };
@@ -99,9 +101,9 @@ static void draw_status(struct attached *a)
 	AUTO_STR struct str text = STR_INIT;
 	int width = 0;
 
-	snprintf(line, sizeof line, " %s  %s: detach | %s of %.63s | %s%s",
+	snprintf(line, sizeof line, " %s  %s: detach | %s of %.63s | %s types",
 		a->watches ? "read-only" : TAKE_NAME ": type here", a->detach_name, a->name,
-		a->agent, *who ? who : "nobody", " types");
+		a->agent, *who ? who : "nobody");
 	text_clean(clean, sizeof clean, line);
 	for (size_t i = 0, n = strlen(clean), used; i < n; i += used) {
 		uint32_t cp;
@@ -196,12 +198,17 @@ static int take_signals(struct attached *a)
 		switch (sig) {
 		case SIGTSTP:
 			terminal_write(LEAVE);
+			a->left = true;
 			terminal_stop();
 			break;
 		case SIGCONT:
 			terminal_raw();
-			str_clear(&a->shown);
-			str_adds(&a->shown, "\x18" ENTER);
+			/* It may come alone, and the title is kept once. */
+			if (a->left) {
+				str_clear(&a->shown);
+				str_adds(&a->shown, "\x18" ENTER);
+			}
+			a->left = false;
 			/* fall through */
 		case SIGWINCH:
 			read_size(a);
@@ -285,6 +292,8 @@ static void show_terminal(struct attached *a)
 	str_adds(&a->shown, ENTER);
 	relay(a);
 	leave_screen(a);
+	/* Reports of the mouse that were on their way are not for the person's shell. */
+	tcflush(STDIN_FILENO, TCIFLUSH);
 	terminal_close();
 	if (a->out != STDOUT_FILENO)
 		close(a->out);
@@ -297,6 +306,7 @@ static int do_attach(void *ctx, struct audit_record *r, struct err *e)
 	struct terminal_view_wish wish = {.who = who, .watches = a->watches};
 	struct terminal_screen s = {0};
 
+	snprintf(a->container, sizeof a->container, "%s", r->name);
 	if (terminals_read(a->container, a->name, &s, e))
 		return -1;
 	terminal_screen_release(&s);
@@ -383,11 +393,8 @@ static int check_terminal(struct err *e)
 static int attach_recorded(const struct cli *c, struct attached *a, struct err *e)
 {
 	struct policy policy;
-	struct recorder by = {.program = "terminal", .policy = &policy, .direct = true};
-	struct audit_record r = {.operation = a->watches ? OP_TERMINAL_WATCH : OP_TERMINAL_ATTACH,
-		.target_type = "container",
-		.agent = a->agent,
-		.name = a->container,
+	const struct audit_record r = {
+		.operation = a->watches ? OP_TERMINAL_WATCH : OP_TERMINAL_ATTACH,
 		.params = a->kv,
 		.nparams = 1};
 	struct arena mem;
@@ -396,28 +403,23 @@ static int attach_recorded(const struct cli *c, struct attached *a, struct err *
 	a->kv[0] = (struct key_value){"terminal", a->name, false};
 	arena_init(&mem, 1024);
 	rc = cli_policy(c, &policy, &mem, e);
-	if (!rc) {
-		rc = record_act(&by, &r, NULL, do_attach, a, e);
-		recorder_settle(&by);
-	}
+	if (!rc)
+		rc = agents_act_on_terminal(a->agent, &r, &policy, do_attach, a, e);
 	arena_release(&mem);
 	return rc;
 }
 
 int cli_terminal_attach(const struct cli *c, const struct settings *s, struct err *e)
 {
-	char container[64];
 	struct attached a = {.agent = c->argv[0],
 		.name = c->argc > 1 ? c->argv[1] : USUAL_NAME,
-		.container = container,
 		.watches = cli_flag(c, "read-only") || s->read_only,
 		.shown = STR_INIT,
 		.typed = STR_INIT};
 	int rc;
 
 	text_init();
-	if (check_terminal(e) || terminal_check_name(a.name, e) || read_detach_key(&a, s, e) ||
-		egress_container(a.agent, container, e))
+	if (check_terminal(e) || terminal_check_name(a.name, e) || read_detach_key(&a, s, e))
 		return -1;
 	rc = attach_recorded(c, &a, e);
 	if (!rc)

@@ -12,8 +12,6 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 
-#define USUAL_NAME "main"
-
 /* What is to be typed, and where. */
 struct sending {
 	const char *name;
