@@ -28,9 +28,9 @@ pages() {
 	[ "$n" -ge 8 ]
 }
 
-# The console wants a terminal: tests/terminal. Without one, clean needs to be told that nothing is to be removed.
+# The console and attach want a terminal: tests/terminal. Without one, clean needs to be told that nothing is to be removed.
 sed -n '/^## First commands/,/^## Concepts/s/^    \(berth .*[^ ]\)  *# .*/\1/p' "$SRC/README.md" |
-	sed 's/^berth clean$/& --dry-run/' | grep -vxE 'berth *|berth --read-only *' >lines
+	sed 's/^berth clean$/& --dry-run/' | grep -vxE 'berth *|berth --read-only *|berth terminal attach .*' >lines
 check "the README has commands" [ "$(wc -l <lines)" -ge 6 ]
 while read -r line; do
 	check "$line" bash -c "exec </dev/null; $line"

@@ -259,10 +259,13 @@ static void go_to_terminal(struct view *v, int by)
 	ask_for_screen(v, 0);
 }
 
-/* Where attaching to the terminal begins. */
 static void enter_terminal(struct view *v)
 {
-	app_say(v->app, ROLE_DIM, "This page is read-only.");
+	const struct preview *s = v->state;
+
+	app_say(v->app, ROLE_DIM,
+		"`berth terminal attach %s %s` types into it; this page is read-only.", s->id,
+		s->name);
 }
 
 static bool preview_act(struct view *v, enum action a)
