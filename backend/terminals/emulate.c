@@ -22,6 +22,8 @@ struct emulator {
 	uint32_t last;      /* the last character that was printed, 0: something else came since */
 	int marks;          /* that combined with it */
 	bool cursor_shown, wraps, inserts, alternate;
+	bool has_saved;
+	struct emulator_cursor saved;
 	struct scrollback lines;
 	struct str answers;
 };
@@ -261,8 +263,43 @@ static void note_modes(struct emulator *em, const struct lex_token *t)
 				em->wraps = t->final == 'h';
 }
 
+/* DECSC and what has its effect; DECSTR as it is rewritten. */
+static bool saves_cursor(const struct lex_token *t)
+{
+	if (t->kind == LEX_ESCAPE)
+		return !t->between && t->final == '7';
+	if (t->kind != LEX_CSI)
+		return false;
+	for (unsigned i = 0; t->leader == '?' && t->final == 'h' && i < t->nargs; i++)
+		if (t->arg[i] == 1048 || t->arg[i] == 1049)
+			return true;
+	return !t->leader &&
+		((t->final == 's' && !t->between && !t->nargs) ||
+			(t->final == 'p' && t->between == '!'));
+}
+
+static void note_cursor(struct emulator *em, const struct lex_token *t)
+{
+	VTermPos at;
+
+	if (t->kind == LEX_ESCAPE && t->final == 'c' && !t->between)
+		em->has_saved = false;
+	if (!saves_cursor(t))
+		return;
+	at = find_cursor(em);
+	em->has_saved = true;
+	em->saved = (struct emulator_cursor){at.col, at.row, em->cursor_shown, emulator_pen(em)};
+}
+
+bool emulator_saved(const struct emulator *em, struct emulator_cursor *ret)
+{
+	*ret = em->saved;
+	return em->has_saved;
+}
+
 void emulator_take(struct emulator *em, const struct lex_token *t)
 {
+	note_cursor(em, t);
 	if (t->kind == LEX_CHAR) {
 		take_character(em, t->cp);
 	} else if (t->kind == LEX_CSI && t->final == 'b' && !t->leader && !t->between) {

@@ -31,6 +31,13 @@ void emulator_skip(struct emulator *em, uint64_t bytes);
 void emulator_show(struct emulator *em, struct terminal_screen *s);
 /* How what is printed next is drawn: a cell without a character. */
 struct terminal_cell emulator_pen(struct emulator *em);
+/* What the program saved of its cursor, to be restored by ESC 8; false: nothing. */
+struct emulator_cursor {
+	int x, y;
+	bool shown;
+	struct terminal_cell pen;
+};
+bool emulator_saved(const struct emulator *em, struct emulator_cursor *ret);
 /* Lines that left the screen at its top, 0 the oldest that is kept: as terminal_cells_text writes them, styled. */
 size_t emulator_lines(struct emulator *em);
 const char *emulator_line(const struct emulator *em, size_t i, size_t *ret_n);

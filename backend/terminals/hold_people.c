@@ -202,6 +202,7 @@ void held_hear_viewer(struct held *h, size_t i)
 void held_turn(struct held *h)
 {
 	struct viewed what = {.screen = &h->screen, .seen = &h->seen};
+	struct emulator_cursor saved;
 	bool due;
 
 	turn_sending(h);
@@ -211,6 +212,7 @@ void held_turn(struct held *h)
 	if (due) {
 		held_take_screen(h);
 		what.pen = emulator_pen(h->em);
+		what.saved = emulator_saved(h->em, &saved) ? &saved : NULL;
 	}
 	viewers_send(&h->viewers, due ? &what : NULL, h->ended);
 }

@@ -69,8 +69,25 @@ static void add_modes(const struct seen *seen, struct str *out)
 			str_adds(out, modes[i].on);
 }
 
+static void move_cursor(const struct terminal_screen *s, int x, int y, int top, struct str *out)
+{
+	x = x < s->columns ? x : s->columns - 1;
+	y = y < s->rows ? y : s->rows - 1;
+	str_addf(out, "\x1b[%d;%dH", y + 2 - top, x + 1);
+}
+
+static void save_cursor(const struct terminal_screen *s, const struct emulator_cursor *saved,
+	int top, struct str *out)
+{
+	/* Above the margins it cannot be moved to. */
+	move_cursor(s, saved->x, saved->y < top ? top - 1 : saved->y, top, out);
+	terminal_style_text(&saved->pen, out);
+	/* Some terminals save that, too. */
+	str_addf(out, "\x1b[?25%c\x1b%c\x1b[?25l", saved->shown ? 'h' : 'l', '7');
+}
+
 void paint_all(const struct terminal_screen *s, const struct seen *seen,
-	const struct terminal_cell *pen, struct str *out)
+	const struct terminal_cell *pen, const struct emulator_cursor *saved, struct str *out)
 {
 	int top = 1;
 
@@ -85,8 +102,11 @@ void paint_all(const struct terminal_screen *s, const struct seen *seen,
 		str_adds(out, "\x1b[?6h");
 		top = seen->top ? seen->top : 1;
 	}
-	str_addf(out, "\x1b[%d;%dH\x1b(%c\x1b)%c\x1b[%u q", s->cursor_y + 2 - top, s->cursor_x + 1,
-		seen->charset[0], seen->charset[1], seen->cursor_shape);
+	str_addf(out, "\x1b(%c\x1b)%c\x1b[%u q", seen->charset[0], seen->charset[1],
+		seen->cursor_shape);
+	if (saved)
+		save_cursor(s, saved, top, out);
+	move_cursor(s, s->cursor_x, s->cursor_y, top, out);
 	terminal_style_text(pen, out);
 	add_modes(seen, out);
 }

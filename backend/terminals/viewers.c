@@ -145,7 +145,7 @@ static void paint_for(struct viewer *v, const struct viewed *what)
 	const struct terminal_screen *s = what->screen;
 
 	if (is_alike(v, s))
-		paint_all(s, what->seen, &what->pen, &v->rest);
+		paint_all(s, what->seen, &what->pen, what->saved, &v->rest);
 	else
 		paint_part(s, v->columns, v->rows - (v->types ? 0 : 1), &v->rest);
 	v->stale = false;

@@ -40,6 +40,7 @@ struct viewed {
 	const struct terminal_screen *screen;
 	const struct seen *seen;
 	struct terminal_cell pen;
+	const struct emulator_cursor *saved; /* NULL: none */
 };
 
 /* The connection is theirs now.  He types if nobody does; an errno. */

@@ -361,9 +361,9 @@ static void the_same_screen_again(void **state)
 
 	(void)state;
 	start_script("modes",
-		"stty -echo; printf '\\033[?1049h\\033[2J\\033[5;10r\\033[?6h\\033[2;3H\\033(0\\033[1;33;44m"
+		"stty -echo; printf '\\033[?1049h\\033[2J\\033[12;30H\\0337\\033[5;10r\\033[?6h\\033[2;3H\\033(0\\033[1;33;44m"
 		"\\033[?25l\\033[?1000;1006h\\033[?2004h\\033[?1h\\033=lqk'; read x; printf 'x\\n\\n\\n\\n\\n\\n\\nqq'; read x; "
-		"printf '\\033[r\\033[?6l\\033(B\\033[m\\033[?1049lthe first screen\\n'; sleep 1000");
+		"printf '\\033[r\\033[?6l\\033(B\\033[m\\0338saved'; read x; printf '\\033[?1049lthe first screen\\n'; sleep 1000");
 	t = attach("modes");
 	term_expect(t, "\xE2\x94\x8C\xE2\x94\x80\xE2\x94\x90");
 	assert_true(term_mode(t, 2004));
@@ -376,6 +376,10 @@ static void the_same_screen_again(void **state)
 	assert_true(term_mode(t, 1));
 	term_send(t, "\r");
 	term_expect(t, "\xE2\x94\x80\xE2\x94\x80");
+	expect_same_again("modes", t);
+	t = attach("modes");
+	term_send(t, "\r");
+	term_expect(t, "saved");
 	expect_same_again("modes", t);
 	t = attach("modes");
 	term_send(t, "\r");

@@ -307,7 +307,14 @@ static void one_who_types_sees_what_the_program_prints(void **state)
 		 "cy",
 			"\x1b"
 			"ctwo"},
-		{"\x1b[41m\x1b[2J\x1b[m", "\x1b[K"}, {"a\x1b[5G\x1bH\x1b[1G\tb", "\x1b[3g\r\tc"},
+		{"\x1b[41m\x1b[2J\x1b[m", "\x1b[K"},
+		{"ab\x1b[2;3H\x1b[31m\x1b"
+		 "7\x1b[m\x1b[4;1Hc",
+			"\x1b"
+			"8d"},
+		{"\x1b[2;4r\x1b[?6h\x1b[2;2H\x1b[s\x1b[1;1Ha", "\x1b[ub"},
+		{"\x1b[3;3H\x1b[?1049h\x1b[Ha", "\x1b[?1049lb\x1b[H\x1b[?1048lc"},
+		{"a\x1b[5G\x1bH\x1b[1G\tb", "\x1b[3g\r\tc"},
 		{"1\r\n2\r\n3\r\n4\r\n5\r\n6", "\x1bM\x1b[2S\x1b[L"}};
 
 	(void)state;
