@@ -196,6 +196,6 @@ int agents_type_terminal(const char *agent, const char *name, const struct termi
 	if (text.len)
 		kv[r.nparams++] = (struct key_value){"text", text.s, false};
 	if (keys.len)
-		kv[r.nparams++] = (struct key_value){"keys", keys.s, false};
+		kv[r.nparams++] = (struct key_value){"pressed", keys.s, false};
 	return agents_act_on_terminal(about.name, &r, policy, do_type_terminal, &type, e);
 }

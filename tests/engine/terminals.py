@@ -239,11 +239,11 @@ def refused():
     assert ("terminal.stop", "ok") in outcomes, outcomes
     assert ("terminal.send", "ok") in outcomes and ("terminal.send", "failed") in outcomes, outcomes
     sent = [r["params"] for r in found if r["act"] == "terminal.send" and r.get("outcome") == "ok"]
-    assert {"terminal": "typed", "text": "some words", "keys": "Enter"} in sent, sent
+    assert {"terminal": "typed", "text": "some words", "pressed": "Enter"} in sent, sent
     if shutil.which("tmux"):
         assert ("terminal.attach", "ok") in outcomes and ("terminal.watch", "ok") in outcomes, outcomes
-        typed = [r["params"] for r in found if r["act"] == "terminal.attach" and "keys_typed" in r["params"]]
-        assert {"terminal": "vi", "keys_typed": "8"} in typed, typed
+        typed = [r["params"] for r in found if r["act"] == "terminal.attach" and "typed" in r["params"]]
+        assert {"terminal": "vi", "typed": "8"} in typed, typed
 
 
 @case("with its process its commands end, and it is lost")

@@ -324,7 +324,7 @@ static int do_attach(void *ctx, struct audit_record *r, struct err *e)
 	show_terminal(a);
 	snprintf(a->keys, sizeof a->keys, "%" PRIu64, terminal_view_keys(a->view));
 	if (!a->watches)
-		a->kv[r->nparams++] = (struct key_value){"keys_typed", a->keys, false};
+		a->kv[r->nparams++] = (struct key_value){"typed", a->keys, false};
 	terminal_view_close(STEAL(a->view));
 	return 0;
 }
