@@ -16,7 +16,7 @@
 
 #include "container/container.h"
 #include "agents/bind.h"
-#include "agents/declared.h"
+#include "agents/declared_terminals.h"
 #include "agents/down.h"
 #include "agents/prepare.h"
 #include "agents/route_keys.h"

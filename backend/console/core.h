@@ -330,7 +330,7 @@ void roster_copy(struct backend *b, struct snapshot *s, struct arena *a); /* aft
 bool roster_busy(const struct backend *b);
 void roster_close(struct backend *b);
 
-/* terminals.c */
+/* terminal_watch.c */
 struct terminals_watch;
 void terminals_open(struct backend *b, const struct backend_options *o);
 void terminals_pulse(struct backend *b);

@@ -179,7 +179,7 @@ static void take_size(struct held *h, struct viewer *v, const char *body)
 
 void held_hear_viewer(struct held *h, size_t i)
 {
-	static char body[LANE_MSG_MAX];
+	char body[LANE_MSG_MAX];
 	struct viewer *v = &h->viewers.of[i];
 	struct lane_msg head;
 	int fds[LANE_FDS_MAX], n = 0, r = wire_recv(v->conn, &head, body, fds, &n);

@@ -48,7 +48,7 @@ int terminals_check_typing(const struct terminal_typing *t, struct err *e)
 	}
 	return n <= TERMINAL_SEND_MAX
 		? 0
-		: err_set(e, ERR_USAGE, "at most %d bytes are typed at once, not %zu",
+		: err_set(e, ERR_USAGE, "at most %d bytes are typed at a time, not %zu",
 			  TERMINAL_SEND_MAX, n);
 }
 

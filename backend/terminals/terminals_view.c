@@ -82,7 +82,7 @@ static void take_role(struct terminal_view *v, const char *body)
 
 int terminal_view_read(struct terminal_view *v, struct str *out)
 {
-	static char body[LANE_MSG_MAX];
+	char body[LANE_MSG_MAX];
 	struct lane_msg head;
 	int fds[LANE_FDS_MAX], n = 0, r = wire_recv(v->conn, &head, body, fds, &n);
 

@@ -144,9 +144,9 @@ struct agent_def {
 	struct words ports;        /* of its servers, that it may open on this machine's loopback */
 	struct checkpoint_rule checkpoints;
 	int64_t idle_pause_s; /* idle: {pause: 10m}: paused when nothing ran in it for so long; 0: never */
-	size_t nterminals;    /* that it has as long as it is up */
+	size_t nterminals; /* that it has as long as it is up */
 	const struct terminal_def *terminals;
-	int64_t forks;        /* of its workspace, that it may make by itself */
+	int64_t forks; /* of its workspace, that it may make by itself */
 	struct place at;
 };
 

@@ -459,9 +459,9 @@ static void one_types_and_others_watch(void **state)
 	term_expect(a, "40 100");
 	/* One who leaves is not followed by another unasked. */
 	detach(b);
-	term_expect(a, "nobody types");
+	term_expect(a, "no one types");
 	term_send(a, TAKE);
-	term_expect_gone(a, "nobody types");
+	term_expect_gone(a, "no one types");
 	term_send(a, "stty size\r");
 	term_expect(a, "24 80");
 	/* Of one who watches modes are plain, and so they are afterwards. */

@@ -81,7 +81,7 @@ static void read_size(struct attached *a)
 static void name_person(char who[TERMINAL_WHO_MAX])
 {
 	const char *const names[] = {getenv("SUDO_USER"), getenv("LOGNAME"), getenv("USER")};
-	const char *name = "somebody", *tty = ttyname(STDIN_FILENO);
+	const char *name = "someone", *tty = ttyname(STDIN_FILENO);
 	char all[TERMINAL_WHO_MAX];
 
 	for (size_t i = COUNT(names); i-- > 0;)
@@ -103,7 +103,7 @@ static void draw_status(struct attached *a)
 
 	snprintf(line, sizeof line, " %s  %s: detach | %s of %.63s | %s types",
 		a->watches ? "read-only" : TAKE_NAME ": type here", a->detach_name, a->name,
-		a->agent, *who ? who : "nobody");
+		a->agent, *who ? who : "no one");
 	text_clean(clean, sizeof clean, line);
 	for (size_t i = 0, n = strlen(clean), used; i < n; i += used) {
 		uint32_t cp;

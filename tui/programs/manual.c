@@ -402,7 +402,8 @@ static void print_files(void)
 {
 	static const char *const files[][2] = {
 		{"~/.config/berth/berth.yaml", "settings ($XDG_CONFIG_HOME)"},
-		{"~/.config/berth/terminals.yaml", "programs that are recognised in agents' terminals"},
+		{"~/.config/berth/terminals.yaml",
+			"programs that are recognised in agents' terminals"},
 		{"~/.local/share/berth/workspaces/{tasks,projects,shared,archives}/",
 			"workspaces ($XDG_DATA_HOME)"},
 		{"~/.local/share/berth/checkpoints/{tasks,projects}/",

@@ -1,5 +1,5 @@
 /*
- * terminals.c - looks at agents' terminals twice a second, and puts what they do into snapshots.
+ * terminal_watch.c - looks at agents' terminals twice a second, and puts what they do into snapshots.
  *
  * The look (terminal_status.h) reads files and /proc, so it runs on a worker thread.  Nothing is started for it while there
  * is no terminal but once a second a look for one.

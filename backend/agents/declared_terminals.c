@@ -1,5 +1,5 @@
-/* declared.c - starts an agent's terminals as its team file says, and finds where they differ from it. */
-#include "agents/declared.h"
+/* declared_terminals.c - starts an agent's terminals as its team file says, and finds where they differ from it. */
+#include "agents/declared_terminals.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* declared.h - the terminals that a team file gives an agent: started with it, compared with what runs. */
-#ifndef AGENTS_DECLARED_H
-#define AGENTS_DECLARED_H
+/* declared_terminals.h - the terminals that a team file gives an agent: started with it, compared with what runs. */
+#ifndef AGENTS_DECLARED_TERMINALS_H
+#define AGENTS_DECLARED_TERMINALS_H
 
 #include <berth/agents.h>
 
