@@ -69,18 +69,15 @@ static void add_modes(const struct seen *seen, struct str *out)
 			str_adds(out, modes[i].on);
 }
 
-static void move_cursor(const struct terminal_screen *s, int x, int y, int top, struct str *out)
-{
-	x = x < s->columns ? x : s->columns - 1;
-	y = y < s->rows ? y : s->rows - 1;
-	str_addf(out, "\x1b[%d;%dH", y + 2 - top, x + 1);
-}
-
+/* Before there are margins, out of which it may be. */
 static void save_cursor(const struct terminal_screen *s, const struct emulator_cursor *saved,
-	int top, struct str *out)
+	const struct seen *seen, struct str *out)
 {
-	/* Above the margins it cannot be moved to. */
-	move_cursor(s, saved->x, saved->y < top ? top - 1 : saved->y, top, out);
+	int x = saved->x < s->columns ? saved->x : s->columns - 1,
+	    y = saved->y < s->rows ? saved->y : s->rows - 1;
+
+	str_addf(
+		out, "\x1b[%d;%dH\x1b(%c\x1b)%c", y + 1, x + 1, seen->charset[0], seen->charset[1]);
 	terminal_style_text(&saved->pen, out);
 	/* Some terminals save that, too. */
 	str_addf(out, "\x1b[?25%c\x1b%c\x1b[?25l", saved->shown ? 'h' : 'l', '7');
@@ -95,6 +92,8 @@ void paint_all(const struct terminal_screen *s, const struct seen *seen,
 	for (int y = 0; y < s->rows; y++)
 		paint_row(s, y, y, s->columns, out);
 	add_title(s, out);
+	if (saved)
+		save_cursor(s, saved, seen, out);
 	if (seen->top || seen->bottom)
 		str_addf(out, "\x1b[%u;%ur", seen->top ? seen->top : 1,
 			seen->bottom ? seen->bottom : (unsigned)s->rows);
@@ -104,9 +103,7 @@ void paint_all(const struct terminal_screen *s, const struct seen *seen,
 	}
 	str_addf(out, "\x1b(%c\x1b)%c\x1b[%u q", seen->charset[0], seen->charset[1],
 		seen->cursor_shape);
-	if (saved)
-		save_cursor(s, saved, top, out);
-	move_cursor(s, s->cursor_x, s->cursor_y, top, out);
+	str_addf(out, "\x1b[%d;%dH", s->cursor_y + 2 - top, s->cursor_x + 1);
 	terminal_style_text(pen, out);
 	add_modes(seen, out);
 }
