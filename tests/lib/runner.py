@@ -83,7 +83,7 @@ ONLY_RELEASE = {
     "golden": {"golden.valgrind"},
     "scenario": {"scenario.mcp", "scenario.mcp_hostile", "scenario.workspace_large"},
     "engine": {"engine.limits", "engine.routes", "engine.terminals"},
-    "terminal": {"terminal.memory"},
+    "terminal": {"terminal.agent_terminals", "terminal.memory"},
 }
 # Long ones without threads: TSan has nothing to see there.
 NOT_TSAN = {"unit.leaks", "unit.edit", "unit.files_sieve"}

@@ -76,22 +76,26 @@ static void write_all(int fd, const char *bytes, size_t n)
 /* Between the program and the descriptors of the lane, until it ends. */
 static void relay(const struct inside *i)
 {
-	char bytes[65536];
+	char bytes[65536], typed[1024];
+	ssize_t n, left = 0; /* of what is typed, that the program has not taken */
 
 	for (;;) {
-		struct pollfd p[] = {
-			{i->lane, POLLIN, 0}, {i->in, POLLIN, 0}, {i->program, POLLIN, 0}};
-		ssize_t n;
+		struct pollfd p[] = {{i->lane, POLLIN, 0}, {left ? -1 : i->in, POLLIN, 0},
+			{i->program, (short)(left ? POLLIN | POLLOUT : POLLIN), 0}};
 
 		poll(p, 3, -1);
 		if (p[0].revents)
 			hear_lane(i);
 		if (p[1].revents) {
-			n = read(i->in, bytes, 1024);
-			if (n > 0)
-				write_all(i->program, bytes, (size_t)n);
+			n = read(i->in, typed, sizeof typed);
+			left = n > 0 ? n : 0;
 		}
-		if (p[2].revents) {
+		n = left ? write(i->program, typed, (size_t)left) : 0;
+		if (n > 0) {
+			left -= n;
+			memmove(typed, typed + n, (size_t)left);
+		}
+		if (p[2].revents & ~POLLOUT) {
 			n = read(i->program, bytes, sizeof bytes);
 			if (n <= 0)
 				return;
@@ -118,6 +122,7 @@ static void play_init(struct inside i, const char *const *argv, int columns, int
 		execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
+	fcntl(i.program, F_SETFL, O_NONBLOCK);
 	relay(&i);
 	waitpid(i.pid, &status, 0);
 	end.code = (uint32_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -494,7 +499,7 @@ static int count_printed(struct term *t, const char *bytes)
 static void nothing_passes_but_by_the_table(void **state)
 {
 	static const char *const never[] = {"\x1b]52", "\x1b[c", "\x1b[>c", "\x1b[6n", "\x1bP",
-		"\x1b_", "\x1b^", "\x1b[21t", "\x1b[8;", "\x1b]11", "\x1b]4;", "\x1b]9;",
+		"\x1b_", "\x1b^", "\x1b[21t", "\x1b[8;10;10t", "\x1b]11", "\x1b]4;", "\x1b]9;",
 		"\x1b[>1u", "\x1b[3J",
 		"\x1b"
 		"c",
@@ -512,7 +517,8 @@ static void nothing_passes_but_by_the_table(void **state)
 	term_send(t, "\r");
 	term_expect(t, "linkshown");
 	for (size_t i = 0; i < COUNT(never); i++)
-		assert_false(printed(t, never[i]));
+		if (printed(t, never[i]))
+			fail_msg("%zu is printed", i);
 	term_send(t, "\r");
 	term_expect(t, "again");
 	term_expect_gone(t, "link");
@@ -633,14 +639,29 @@ static void what_is_not_read_is_said(void **state)
 	assert_int_equal(code, 2);
 	assert_non_null(strstr(out.s, "does not read: "));
 	assert_non_null(strstr(out.s, " of 30000 bytes taken in 5 s"));
+	expect_run("stop agent stuck", 0, "stopped");
 	/* Its process is there and does not answer: nothing else is claimed of it. */
-	s = read_screen("stuck");
+	start_script("silent", "stty -echo; echo ready; cat");
+	expect_kept("silent", "ready");
+	s = read_screen("silent");
 	kill(s.keeper, SIGSTOP);
-	expect_run("send agent stuck text", 1, "does not answer, or takes no input");
+	expect_run("send agent silent text", 1, "does not answer, or takes no input");
 	kill(s.keeper, SIGCONT);
 	terminal_screen_release(&s);
-	expect_run("stop agent stuck", 0, "stopped");
+	expect_run("stop agent silent", 0, "stopped");
 }
+
+/* Sanitizers keep what was freed. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define KEEPS_FREED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define KEEPS_FREED true
+#endif
+#endif
+#ifndef KEEPS_FREED
+#define KEEPS_FREED false
+#endif
 
 static long memory_kib(pid_t pid)
 {
@@ -683,7 +704,8 @@ static void who_does_not_read_holds_nobody_up(void **state)
 	before = memory_kib(s.keeper);
 	term_send(a, "\r");
 	term_expect(a, "the end");
-	assert_in_range(memory_kib(s.keeper) - before + 65536, 0, 65536 + 16384);
+	if (!KEEPS_FREED)
+		assert_in_range(memory_kib(s.keeper) - before + 65536, 0, 65536 + 16384);
 	term_signal(b, SIGCONT);
 	term_expect(b, "the end");
 	/* The title was kept once. */
@@ -719,6 +741,7 @@ static void nobody_else_types(void **state)
 	term_expect(t, "evil types");
 	assert_false(printed(t, "\x1b]52"));
 	terminal_view_resize(v[0], 1 << 30, 0);
+	terminal_view_resize(v[0], 80, 24);
 	terminal_view_type(v[0], "typed\r", 6);
 	term_expect(t, "typed");
 	assert_false(term_find(t, "evil\r", NULL, NULL));
