@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 """terminal_declared.py - terminals of a team file: started with the agent, compared, started again when they fail; and what each does."""
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
-from boxed import BERTH, begin, berth, case, done, wait_until, write, write_team  # noqa: E402
+from boxed import BERTH, begin, berth, case, done, wait_until, write_team  # noqa: E402
 from person import Person  # noqa: E402
 
 SCHEMA = [sys.executable, os.path.join(os.environ["SRC"], "tests/lib/schema.py"), os.path.join(os.environ["SRC"], "tests/data/schema/terminals.json")]
@@ -110,7 +108,7 @@ def quiet():
     shown = berth("terminal", "list", ID)
     assert "title" in shown and not set(shown) & set("\033\u202e"), shown
     wait_until(lambda: does("still")[0] == "quiet")
-    assert does("still")[1].startswith("quiet for 1"), does("still")
+    assert does("still")[1].startswith("quiet for "), does("still")
     wait_until(lambda: does("bell")[0] == "quiet")
     for name in "still", "shell", "busy", "asks", "bell":
         berth("terminal", "stop", ID, name)
@@ -121,42 +119,6 @@ def flood():
     berth("terminal", "start", ID, "flood", "--", "sh", "-c", "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done")
     wait_until(lambda: does("flood")[0] == "working")
     berth("terminal", "stop", ID, "flood")
-
-
-def libraries(program):
-    p = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
-    return [word for line in p.stdout.splitlines() for word in line.split() if word.startswith("/")]
-
-
-def make_python_image(name):
-    """The box with this machine's python in it."""
-    os.mkdir("root")
-    made = subprocess.run(["docker", "create", "box:1", "x"], capture_output=True, text=True, check=True).stdout.strip()
-    subprocess.run(["sh", "-c", f"docker export {made} | tar -x -C root && docker rm {made}"], check=True, stdout=subprocess.DEVNULL)
-    lib = os.path.dirname(os.__file__)
-    readline = importlib.util.find_spec("readline")
-    for path in {os.path.realpath(sys.executable), *libraries(os.path.realpath(sys.executable)), *(libraries(readline.origin) if readline and readline.origin else [])}:
-        os.makedirs("root" + os.path.dirname(path), exist_ok=True)
-        shutil.copy(os.path.realpath(path), "root" + path)
-    shutil.copytree(lib, "root" + lib, ignore=shutil.ignore_patterns("test", "tests", "__pycache__", "*-packages", "config-*", "idlelib"))
-    os.symlink(os.path.realpath(sys.executable), "root/bin/python3")
-    subprocess.run(["sh", "-c", f"tar -C root -c . | docker import - {name}"], check=True, stdout=subprocess.DEVNULL)
-
-
-@case("a prompt of python waits, in words of its own")
-def python():
-    make_python_image(f"py{os.getpid()}:1")
-    os.mkdir("pyws")
-    os.chown("pyws", 1000, 1000)
-    agent = f"{ID}py"
-    write("py.yaml", f"agents: {{{agent}: {{image: 'py{os.getpid()}:1', workspace: {os.getcwd()}/pyws, network: none, terminal: {{command: [python3, -q]}}}}}}\n")
-    berth("up", "py.yaml")
-
-    def judged():
-        r = json.loads(berth("terminal", "list", agent, "--json"))["terminals"][0]
-        return r["status"], r["reason"]
-    wait_until(lambda: judged() == ("waiting", "python3 asks: >>>"))
-    berth("down", "py.yaml")
 
 
 @case("up again leaves what runs and what was stopped, and starts what is new in the file")
