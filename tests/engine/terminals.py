@@ -80,6 +80,10 @@ class Seat:
     def see(self, text):
         wait_until(lambda: text in self.screen())
 
+    def all(self):
+        """With what is above the screen, which tmux moves up by a line when its program has ended."""
+        return self.tell("capture-pane", "-p", "-S", "-")
+
     def type(self, *keys):
         self.tell("send-keys", *keys)
 
@@ -171,7 +175,7 @@ def attach():
                 shown = direct.screen()
                 seat.type("C-]")
                 wait_until(seat.ended)
-                assert f"detached from terminal {program} of {ID}" in seat.screen(), seat.screen()
+                assert f"detached from terminal {program} of {ID}" in seat.all(), seat.all()
         with attached(program) as seat:
             wait_until(lambda: seat.screen() == shown)
             os.kill(seat.pid(), signal.SIGKILL)
@@ -183,7 +187,7 @@ def attach():
         seat.see("PID")
         seat.type("q")
         wait_until(seat.ended)
-        assert f"terminal top of {ID} has ended: exit code 0" in seat.screen(), seat.screen()
+        assert f"terminal top of {ID} has ended: exit code 0" in seat.all(), seat.all()
     for name in ("vi", "less", "top"):
         berth("terminal", "stop", ID, name)
 
