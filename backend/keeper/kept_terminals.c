@@ -19,9 +19,11 @@
 
 struct kept_terminal {
 	char container[64], name[TERMINAL_NAME_MAX];
-	unsigned starts; /* in a row */
-	int64_t due_ns;  /* monotonic; to be started then */
-	pid_t starter;   /* starts it now; 0: none does */
+	unsigned starts;    /* in a row */
+	int64_t due_ns;     /* monotonic; to be started then */
+	pid_t starter;      /* starts it now; 0: none does */
+	int64_t started_ms; /* as of the last look */
+	bool ours;          /* the next start that is seen may be the last one of ours */
 	bool here, runs;
 };
 
@@ -53,6 +55,18 @@ static bool is_wanted(const struct terminal_row *r)
 	return wanted;
 }
 
+/* What a person started, or `berth up` did, has all its starts before it. */
+static void note_start(struct kept_terminal *t, int64_t started_ms)
+{
+	bool again = started_ms != t->started_ms;
+
+	if (again && !t->ours)
+		t->starts = 0;
+	if (again || !t->starter)
+		t->ours = false;
+	t->started_ms = started_ms;
+}
+
 static void look_at_row(struct kept_terminals *k, const struct terminal_row *r, int64_t now)
 {
 	const struct terminal_screen *s = &r->screen;
@@ -63,6 +77,7 @@ static void look_at_row(struct kept_terminals *k, const struct terminal_row *r, 
 	t = meet_terminal(k, r);
 	t->here = true;
 	t->runs = s->status == TERMINAL_RUNS;
+	note_start(t, s->started_ms);
 	if (t->runs && clock_wall_ms() - s->started_ms >= KEPT_RUNS_MS)
 		t->starts = 0;
 	if (t->runs)
@@ -74,15 +89,22 @@ static void look_at_row(struct kept_terminals *k, const struct terminal_row *r, 
 
 static void start_due(struct kept_terminals *k, struct kept_terminal *t, int64_t now)
 {
-	if (t->starter && waitpid(t->starter, NULL, WNOHANG) != 0)
-		t->starter = 0;
 	if (!t->due_ns || now < t->due_ns || t->starter)
 		return;
 	t->due_ns = 0;
 	t->starts++;
+	t->ours = true;
 	t->starter = k->start(k->ctx, t->container, t->name);
 	if (t->starter < 0)
 		t->starter = 0;
+}
+
+/* Before the look, which then sees what they did: one that has failed again is due from that look on. */
+static void reap_starters(struct kept_terminals *k)
+{
+	for (size_t i = 0; i < k->n; i++)
+		if (k->terminal[i].starter && waitpid(k->terminal[i].starter, NULL, WNOHANG) != 0)
+			k->terminal[i].starter = 0;
 }
 
 void kept_terminals_go_on(struct kept_terminals *k)
@@ -93,6 +115,7 @@ void kept_terminals_go_on(struct kept_terminals *k)
 
 	if (now < k->next_ns)
 		return;
+	reap_starters(k);
 	row = xcalloc(ROWS_MAX, sizeof *row);
 	n = terminals_list(NULL, row, ROWS_MAX);
 	for (size_t i = 0; i < k->n; i++)
