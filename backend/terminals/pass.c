@@ -73,17 +73,6 @@ static const struct {
 	{"1337", PASS_DEVICE},
 };
 
-const char *pass_why(enum pass_reason r)
-{
-	static const char *const why[] = {NULL,
-#define X(name, text) text,
-		PASS_REASONS(X)
-#undef X
-	};
-
-	return r < COUNT(why) ? why[r] : NULL;
-}
-
 /* DECSET's numbers that pass; each alone, so that one that is refused takes no other with it. */
 static bool is_mode_passed(char leader, unsigned n)
 {

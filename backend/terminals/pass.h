@@ -20,27 +20,19 @@
 /* DECSET's numbers that pass, and are off before a screen is drawn. */
 #define PASS_MODES 1, 5, 6, 7, 9, 12, 25, 1000, 1002, 1003, 1004, 1005, 1006, 1015, 2004, 2026
 
-/* X(name, why it is refused: of what a person reads) */
-#define PASS_REASONS(X)                                                                   \
-	X(QUERY, "the terminal's answer would be typed into the program")                 \
-	X(CLIPBOARD, "the clipboard is not the agent's")                                  \
-	X(WINDOW, "the window is not the agent's")                                        \
-	X(LASTING, "it would outlive the program")                                        \
-	X(DEVICE, "it programs keys, prints, or sends data to the terminal's extensions") \
-	X(LINK, "only links to http and https pass")                                      \
-	X(SCREEN, "berth draws the other screen, and a cleared one, itself")              \
-	X(NOTICE, "berth reports notices itself")                                         \
-	X(UNKNOWN, "it is not known to be harmless")
-
 enum pass_reason {
 	PASS_OK,
-#define X(name, why) PASS_##name,
-	PASS_REASONS(X)
-#undef X
-		PASS_REASONS_COUNT
+	PASS_QUERY,     /* the terminal's answer would be typed into the program */
+	PASS_CLIPBOARD, /* the clipboard is not the agent's */
+	PASS_WINDOW,    /* the window is not the agent's */
+	PASS_LASTING,   /* it would outlive the program */
+	PASS_DEVICE,    /* it programs keys, prints, or sends data to the terminal's extensions */
+	PASS_LINK,      /* only links to http and https pass */
+	PASS_SCREEN,    /* berth draws the other screen, and a cleared one, itself */
+	PASS_NOTICE,    /* berth reports notices itself */
+	PASS_UNKNOWN,   /* it is not known to be harmless */
+	PASS_REASONS_COUNT
 };
-/* As a sentence's part; NULL for PASS_OK. */
-const char *pass_why(enum pass_reason r);
 
 struct pass {
 	struct lexer lexer;

@@ -15,7 +15,7 @@ static const uint16_t modes[] = {
 
 void seen_init(struct seen *s)
 {
-	*s = (struct seen){.modes = SEEN_AT_START, .exit_code = -1, .charset = {'B', 'B'}};
+	*s = (struct seen){.modes = SEEN_AT_START, .charset = {'B', 'B'}};
 }
 
 static void set_text(char to[TERMINAL_TITLE_MAX], const char *s, size_t n)
@@ -154,17 +154,8 @@ static void take_prompt(struct seen *s, const char *text, size_t n)
 	static const char letters[] = "ABCD";
 	const char *at = n && (n == 1 || text[1] == ';') ? memchr(letters, text[0], 4) : NULL;
 
-	if (!at)
-		return;
-	s->prompt = (uint8_t)(SEEN_PROMPT + (at - letters));
-	s->exit_code = -1;
-	if (s->prompt == SEEN_DONE && n > 2 && text[2] >= '0' && text[2] <= '9') {
-		int code = 0;
-
-		for (size_t i = 2; i < n && i < 5 && text[i] >= '0' && text[i] <= '9'; i++)
-			code = code * 10 + (text[i] - '0');
-		s->exit_code = code & 255;
-	}
+	if (at)
+		s->prompt = (uint8_t)(SEEN_PROMPT + (at - letters));
 }
 
 static void take_string(struct seen *s, const struct lex_token *t)

@@ -53,7 +53,6 @@ struct seen {
 	uint8_t prompt;       /* enum seen_prompt */
 	uint16_t top, bottom; /* of the margins, from 1; 0: all of the screen */
 	char charset[2];      /* G0 and G1: 'B', 'A' or '0' */
-	int exit_code;        /* that came with SEEN_DONE; -1: none did */
 	uint64_t bells, notices;
 	char title[TERMINAL_TITLE_MAX];
 	char notice[TERMINAL_TITLE_MAX];
