@@ -69,6 +69,8 @@ int held_send(struct held *h, int conn, const char *body, size_t n);
 int held_attach(struct held *h, int conn, const struct terminals_attach *a);
 /* One message of viewer `i`, which may be removed. */
 void held_hear_viewer(struct held *h, size_t i);
+/* false: one who types waits until the program has taken what was typed before. */
+bool held_takes_keys(const struct held *h);
 /* What is to be done without an event: answers, viewers' screens. */
 void held_turn(struct held *h);
 

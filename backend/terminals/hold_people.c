@@ -150,12 +150,17 @@ int held_attach(struct held *h, int conn, const struct terminals_attach *a)
 	return error;
 }
 
-/* One that does not fit is left out, as by a terminal's own line. */
+bool held_takes_keys(const struct held *h)
+{
+	return h->c.in < 0 || h->input.len + TERMINALS_TYPE_MAX <= TYPED_MAX;
+}
+
+/* What does not fit, though he was to wait, is left out. */
 static void type_bytes(struct held *h, struct typed *typed, const char *bytes, size_t n)
 {
 	uint64_t keys = typed_keys(typed);
 
-	if (h->input.len + n <= TYPED_MAX)
+	if (h->c.in >= 0 && h->input.len + n <= TYPED_MAX)
 		str_add(&h->input, bytes, n);
 	typed_take(typed, bytes, n);
 	if (typed_keys(typed) > keys)
@@ -168,12 +173,7 @@ static void take_size(struct held *h, struct viewer *v, const char *body)
 	struct terminals_size size;
 
 	memcpy(&size, body, sizeof size);
-	v->columns = size.columns < 1                 ? 1
-		: size.columns > TERMINAL_COLUMNS_MAX ? TERMINAL_COLUMNS_MAX
-						      : size.columns;
-	v->rows = size.rows < 1 ? 1 : size.rows > TERMINAL_ROWS_MAX ? TERMINAL_ROWS_MAX : size.rows;
-	str_release(&v->rest);
-	v->stale = true;
+	viewer_resize(v, &size);
 	follow_typist(h);
 }
 

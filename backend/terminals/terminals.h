@@ -62,7 +62,7 @@ enum terminals_message {
 	TERMINALS_SEND,
 	TERMINALS_ATTACH,
 	/* On the connection of one who is attached: of his, */
-	TERMINALS_TYPE,
+	TERMINALS_TYPE, /* bytes, at most TERMINALS_TYPE_MAX */
 	TERMINALS_SIZE,
 	TERMINALS_TAKE,
 	/* and to him. */
@@ -94,10 +94,11 @@ struct terminals_sent {
 	uint32_t waiting; /* neither taken nor dropped: on their way to the terminal */
 };
 
+#define TERMINALS_TYPE_MAX 4096
 struct terminals_size {
 	int32_t columns, rows;
 };
-/* TERMINALS_ATTACH: this.  Answered by an errno; after 0 the connection is for the messages above. */
+/* TERMINALS_ATTACH: this.  Answered by an errno; after 0 the connection is for the messages above, TERMINALS_ROLE first. */
 struct terminals_attach {
 	char name[TERMINAL_NAME_MAX];
 	char who[TERMINAL_WHO_MAX];

@@ -18,8 +18,6 @@
 #include "terminals/terminals.h"
 #include "terminals/typed.h"
 
-#define PIECE 4096
-
 struct terminal_view {
 	int conn;
 	bool types;
@@ -27,36 +25,6 @@ struct terminal_view {
 	struct pass pass;
 	struct typed typed;
 };
-
-struct terminal_view *terminal_view_open(
-	const char *container, const char *name, const struct terminal_view_wish *w, struct err *e)
-{
-	struct terminals_attach a = {.size = {w->columns, w->rows}, .watches = w->watches};
-	AUTO_CLOSE int conn = terminals_dial(container, e);
-	struct terminal_view *v;
-	struct err why = ERR_INIT;
-
-	if (conn < 0)
-		return NULL;
-	snprintf(a.name, sizeof a.name, "%s", name);
-	snprintf(a.who, sizeof a.who, "%s", w->who);
-	if (wire_send(conn, (enum lane_type)TERMINALS_ATTACH, &a, sizeof a))
-		return err_sys(e, errno, "cannot ask for the terminals of %s", container), NULL;
-	if (terminals_hear(conn, container, &why)) {
-		if (why.sys == EUSERS)
-			err_set(e, ERR_REFUSED, "too many are attached to `%s` of %s already", name,
-				container);
-		else if (why.sys == ENOENT)
-			err_set(e, ERR_USAGE, "the terminal `%s` of %s has ended", name, container);
-		else
-			err_copy(e, &why);
-		return NULL;
-	}
-	fcntl(conn, F_SETFL, O_NONBLOCK);
-	v = xcalloc(1, sizeof *v);
-	v->conn = steal_fd(&conn);
-	return v;
-}
 
 void terminal_view_close(struct terminal_view *v)
 {
@@ -98,6 +66,53 @@ int terminal_view_read(struct terminal_view *v, struct str *out)
 	return 1;
 }
 
+/* Who types is said first. */
+static int hear_role(
+	struct terminal_view *v, const char *container, const char *name, struct err *e)
+{
+	AUTO_STR struct str none = STR_INIT;
+	int r = terminal_view_read(v, &none);
+
+	if (r > 0)
+		return 0;
+	return r ? err_set(e, ERR_USAGE, "the terminal `%s` of %s has ended", name, container)
+		 : err_set(e, ERR_TIMEOUT, "the terminals of %s do not answer", container);
+}
+
+struct terminal_view *terminal_view_open(
+	const char *container, const char *name, const struct terminal_view_wish *w, struct err *e)
+{
+	struct terminals_attach a = {.size = {w->columns, w->rows}, .watches = w->watches};
+	AUTO_CLOSE int conn = terminals_dial(container, e);
+	struct terminal_view *v;
+	struct err why = ERR_INIT;
+
+	if (conn < 0)
+		return NULL;
+	snprintf(a.name, sizeof a.name, "%s", name);
+	snprintf(a.who, sizeof a.who, "%s", w->who);
+	if (wire_send(conn, (enum lane_type)TERMINALS_ATTACH, &a, sizeof a))
+		return err_sys(e, errno, "cannot ask for the terminals of %s", container), NULL;
+	if (terminals_hear(conn, container, &why)) {
+		if (why.sys == EUSERS)
+			err_set(e, ERR_REFUSED, "too many are attached to `%s` of %s already", name,
+				container);
+		else if (why.sys == ENOENT)
+			err_set(e, ERR_USAGE, "the terminal `%s` of %s has ended", name, container);
+		else
+			err_copy(e, &why);
+		return NULL;
+	}
+	v = xcalloc(1, sizeof *v);
+	v->conn = steal_fd(&conn);
+	if (!hear_role(v, container, name, e)) {
+		fcntl(v->conn, F_SETFL, O_NONBLOCK);
+		return v;
+	}
+	terminal_view_close(v);
+	return NULL;
+}
+
 bool terminal_view_types(const struct terminal_view *v)
 {
 	return v->types;
@@ -113,7 +128,7 @@ size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n)
 	size_t done = 0;
 
 	while (done < n) {
-		size_t piece = n - done < PIECE ? n - done : PIECE;
+		size_t piece = n - done < TERMINALS_TYPE_MAX ? n - done : TERMINALS_TYPE_MAX;
 
 		if (wire_send(v->conn, (enum lane_type)TERMINALS_TYPE, bytes + done, piece))
 			break;

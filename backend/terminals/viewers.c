@@ -20,6 +20,19 @@ static int bound(int least, int n, int most)
 	return n < least ? least : n > most ? most : n;
 }
 
+static void make_stale(struct viewer *v)
+{
+	str_release(&v->rest);
+	v->stale = true;
+}
+
+void viewer_resize(struct viewer *v, const struct terminals_size *size)
+{
+	v->columns = bound(1, size->columns, TERMINAL_COLUMNS_MAX);
+	v->rows = bound(1, size->rows, TERMINAL_ROWS_MAX);
+	make_stale(v);
+}
+
 int viewers_add(struct viewers *all, int conn, const struct terminals_attach *a)
 {
 	struct viewer *v = &all->of[all->n];
@@ -29,13 +42,9 @@ int viewers_add(struct viewers *all, int conn, const struct terminals_attach *a)
 		return EUSERS;
 	memcpy(who, a->who, sizeof who);
 	who[sizeof who - 1] = '\0';
-	*v = (struct viewer){.conn = conn,
-		.columns = bound(1, a->size.columns, TERMINAL_COLUMNS_MAX),
-		.rows = bound(1, a->size.rows, TERMINAL_ROWS_MAX),
-		.watches = a->watches != 0,
-		.stale = true};
+	*v = (struct viewer){.conn = conn, .watches = a->watches != 0, .rest = STR_INIT};
 	text_clean(v->who, sizeof v->who, who);
-	str_init(&v->rest);
+	viewer_resize(v, &a->size);
 	fcntl(conn, F_SETFL, O_NONBLOCK);
 	all->n++;
 	if (!v->watches && !viewers_typist(all))
@@ -67,12 +76,6 @@ struct viewer *viewers_typist(struct viewers *all)
 		if (all->of[i].types)
 			return &all->of[i];
 	return NULL;
-}
-
-static void make_stale(struct viewer *v)
-{
-	str_release(&v->rest);
-	v->stale = true;
 }
 
 void viewers_redraw(struct viewers *all)

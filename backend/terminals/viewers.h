@@ -46,6 +46,8 @@ struct viewed {
 /* The connection is theirs now.  He types if nobody does; an errno. */
 int viewers_add(struct viewers *all, int conn, const struct terminals_attach *a);
 void viewers_remove(struct viewers *all, size_t i);
+/* His terminal has that size, or the nearest one that there may be: he is sent all of the screen. */
+void viewer_resize(struct viewer *v, const struct terminals_size *size);
 void viewers_close(struct viewers *all);
 struct viewer *viewers_typist(struct viewers *all); /* NULL: nobody */
 void viewers_take(struct viewers *all, size_t i);   /* he types from now on */

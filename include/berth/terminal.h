@@ -133,6 +133,7 @@ struct terminal_view_wish {
 	int columns, rows;
 	bool watches; /* never types */
 };
+/* Returns when it is known who types; 10 s at most. */
 struct terminal_view *terminal_view_open(
 	const char *container, const char *name, const struct terminal_view_wish *w, struct err *e);
 void terminal_view_close(struct terminal_view *v); /* NULL is fine */

@@ -471,6 +471,38 @@ static void keys_answer_and_reports_do_not(void **state)
 	close_ends(&s);
 }
 
+/* One who types faster than the program takes it waits, and nothing of it is lost. */
+static void one_who_types_waits_for_the_program(void **state)
+{
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3);
+	char bytes[TERMINALS_TYPE_MAX], got[65536];
+	size_t typed = 0, taken = 0;
+
+	(void)state;
+	read_seat(&s, p);
+	while (held_takes_keys(s.h)) {
+		memset(bytes, (int)('a' + typed / sizeof bytes % 26), sizeof bytes);
+		assert_int_equal(
+			wire_send(p->conn, (enum lane_type)TERMINALS_TYPE, bytes, sizeof bytes), 0);
+		held_hear_viewer(s.h, 0);
+		typed += sizeof bytes;
+	}
+	assert_true(s.h->input.len > 0);
+	while (taken < typed) {
+		ssize_t n = read(s.in, got, sizeof got);
+
+		assert_true(n > 0);
+		for (ssize_t i = 0; i < n; i++, taken++)
+			assert_int_equal(got[i], 'a' + taken / sizeof bytes % 26);
+		held_write(s.h);
+	}
+	assert_int_equal(s.h->input.len, 0);
+	assert_true(held_takes_keys(s.h));
+	close_seat(p);
+	close_ends(&s);
+}
+
 static struct terminals_sent hear_sent(int conn)
 {
 	struct terminals_sent sent = {.error = -1};
@@ -543,6 +575,7 @@ int main(void)
 		cmocka_unit_test(one_who_does_not_read_is_waited_for),
 		cmocka_unit_test(nothing_is_drawn_of_no_screen),
 		cmocka_unit_test(keys_answer_and_reports_do_not),
+		cmocka_unit_test(one_who_types_waits_for_the_program),
 		cmocka_unit_test(what_is_sent_is_typed_or_dropped),
 	};
 

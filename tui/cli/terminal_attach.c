@@ -33,7 +33,7 @@
 #define TAKE_KEY 0x14 /* C-t, of one who watches */
 #define TAKE_NAME "C-t"
 #define SHOWN_MAX ((size_t)256 << 10)
-#define TYPED_MAX ((size_t)64 << 10)
+#define TYPED_MAX ((size_t)1 << 20)
 #define LEAVE_MS 1000
 #define END_MS 3000
 
@@ -182,7 +182,9 @@ static void read_keys(struct attached *a)
 	end = memchr(keys, a->detach, (size_t)n);
 	typed = end ? (size_t)(end - keys) : (size_t)n;
 	if (terminal_view_types(a->view)) {
-		str_add(&a->typed, keys, typed);
+		/* What does not fit is lost; the key that detaches is still seen. */
+		if (a->typed.len + typed <= TYPED_MAX)
+			str_add(&a->typed, keys, typed);
 		send_typed(a);
 	} else if (!a->watches && memchr(keys, TAKE_KEY, typed)) {
 		terminal_view_take(a->view);
@@ -229,7 +231,7 @@ static int wait_for(struct attached *a, struct pollfd p[P_COUNT])
 			: a->typed.len                 ? POLLIN | POLLOUT
 						       : POLLIN);
 
-	p[P_KEYS] = (struct pollfd){a->typed.len < TYPED_MAX ? STDIN_FILENO : -1, POLLIN, 0};
+	p[P_KEYS] = (struct pollfd){STDIN_FILENO, POLLIN, 0};
 	p[P_VIEW] = (struct pollfd){view ? terminal_view_fd(a->view) : -1, view, 0};
 	p[P_OUT] = (struct pollfd){a->shown.len ? a->out : -1, POLLOUT, 0};
 	p[P_SIGNAL] = (struct pollfd){terminal_signal_fd(), POLLIN, 0};
@@ -244,8 +246,8 @@ static void relay(struct attached *a)
 	while (!a->detached && !a->signal) {
 		if (wait_for(a, p))
 			return;
-		if (p[P_SIGNAL].revents)
-			a->signal = take_signals(a);
+		/* Also one that came after the poll, before keys that were typed after it. */
+		a->signal = take_signals(a);
 		if (p[P_VIEW].revents & (POLLIN | POLLHUP | POLLERR) && read_view(a))
 			return;
 		if (p[P_KEYS].revents)
@@ -284,11 +286,17 @@ static int open_output(void)
 
 static void show_terminal(struct attached *a)
 {
+	int columns = a->columns, rows = a->rows;
+
 	a->out = open_output();
 	terminal_open();
 	terminal_restore_add(LEAVE);
 	terminal_restore_arm();
 	terminal_raw();
+	/* No signal said so before. */
+	read_size(a);
+	if (a->columns != columns || a->rows != rows)
+		terminal_view_resize(a->view, a->columns, a->rows);
 	str_adds(&a->shown, ENTER);
 	relay(a);
 	leave_screen(a);
@@ -321,6 +329,7 @@ static int do_attach(void *ctx, struct audit_record *r, struct err *e)
 	a->view = terminal_view_open(a->container, a->name, &wish, e);
 	if (!a->view)
 		return -1;
+	a->status_due = !terminal_view_types(a->view);
 	show_terminal(a);
 	snprintf(a->keys, sizeof a->keys, "%" PRIu64, terminal_view_keys(a->view));
 	if (!a->watches)
@@ -334,6 +343,7 @@ static int say_end(const struct attached *a, struct err *e)
 {
 	int64_t until = clock_real_ms() + END_MS;
 	struct terminal_screen s = {0};
+	struct err why = ERR_INIT;
 
 	if (a->signal)
 		return 128 + a->signal;
@@ -342,8 +352,12 @@ static int say_end(const struct attached *a, struct err *e)
 		return 0;
 	}
 	do {
-		if (terminals_read(a->container, a->name, &s, e))
-			return -1;
+		if (terminals_read(a->container, a->name, &s, &why))
+			return why.kind == ERR_NOT_FOUND
+				? err_set(e, ERR_FAILED,
+					  "terminal %s of %s was removed: it was stopped, or its agent is down",
+					  a->name, a->agent)
+				: err_copy(e, &why);
 		terminal_screen_release(&s);
 		if (s.status == TERMINAL_RUNS)
 			poll(NULL, 0, 10);
