@@ -41,10 +41,10 @@ static int lock_file(int fd, int how, struct flock *l)
 
 int screen_file_open(struct screen_file *f, const char *path, struct err *e)
 {
-	AUTO_CLOSE int old = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), fd = -1;
+	AUTO_CLOSE int fd = -1;
 	struct flock l;
 
-	if (old >= 0 && lock_file(old, F_OFD_SETLK, &l))
+	if (screen_file_kept(path))
 		return err_set(e, ERR_CONFLICT, "%s belongs to a living process", path);
 	if (unlink(path) && errno != ENOENT)
 		return err_sys(e, errno, "cannot replace %s", path);
@@ -250,4 +250,15 @@ int screen_file_read(const char *path, struct terminal_screen *ret, struct err *
 int screen_file_head(const char *path, struct terminal_screen *ret, struct err *e)
 {
 	return read_file(path, false, ret, e);
+}
+
+bool screen_file_kept(const char *path)
+{
+	struct terminal_screen s = {0};
+	struct err e = ERR_INIT;
+
+	/* Only one that lives is in the middle of writing. */
+	if (screen_file_head(path, &s, &e))
+		return e.kind == ERR_TIMEOUT;
+	return s.status == TERMINAL_RUNS;
 }

@@ -18,7 +18,9 @@ struct screen_file {
 	uint32_t seq;
 };
 
-/* What a writer that died left at `path` is replaced.  ERR_CONFLICT: one lives. */
+/* The terminal at `path` runs.  One that ended does not, even if its writer has not let go of the file yet. */
+bool screen_file_kept(const char *path);
+/* What else is at `path` is replaced.  ERR_CONFLICT: a terminal that runs is. */
 int screen_file_open(struct screen_file *f, const char *path, struct err *e);
 int screen_file_write(struct screen_file *f, const struct terminal_screen *s, struct err *e);
 void screen_file_close(struct screen_file *f); /* the file stays */

@@ -151,8 +151,24 @@ static int await_start(struct lane_command *c, const char *container, struct err
 		: err_sys(e, (int)end.code, "the init of %s cannot start the command", container);
 }
 
+/* The screen of one that ended is replaced when the command has started. */
+static int hand_over_at(const char *path, const char *container, const struct terminals_keep *keep,
+	const struct lane_command *c, struct err *e)
+{
+	struct screen_file f;
+	int result;
+
+	if (screen_file_open(&f, path, e))
+		return -1;
+	result = terminals_hand_over(container, keep, f.fd, c, e);
+	if (result)
+		unlink(path);
+	screen_file_close(&f);
+	return result;
+}
+
 static int start_on(const struct lane_about *about, const struct terminals_wish *w,
-	const struct lane_request *r, int screen, struct err *e)
+	const struct lane_request *r, const char *path, struct err *e)
 {
 	struct lane_request request = *r;
 	struct lane_command c = {.conn = -1, .in = -1, .out = -1, .error = -1};
@@ -167,7 +183,7 @@ static int start_on(const struct lane_about *about, const struct terminals_wish 
 	result = lane_start(about, &request, &c, e) || await_start(&c, about->name, e) ? -1 : 0;
 	keep.supervisor = c.supervisor > 0 ? c.supervisor : 0;
 	if (!result)
-		result = terminals_hand_over(about->name, &keep, screen, &c, e);
+		result = hand_over_at(path, about->name, &keep, &c, e);
 	lane_command_release(&c);
 	return result;
 }
@@ -178,11 +194,8 @@ int terminals_start(const struct lane_about *about, const struct terminals_wish 
 	AUTO_FREE struct terminal_row *row = xcalloc(TERMINALS_MAX, sizeof *row);
 	char path[TERMINALS_PATH_MAX];
 	AUTO_CLOSE int lock = -1;
-	struct screen_file f;
-	struct err why = ERR_INIT;
 	bool known = false;
 	size_t n;
-	int result;
 
 	if (w->columns < TERMINAL_COLUMNS_MIN || w->columns > TERMINAL_COLUMNS_MAX || w->rows < 1 ||
 		w->rows > TERMINAL_ROWS_MAX)
@@ -202,31 +215,32 @@ int terminals_start(const struct lane_about *about, const struct terminals_wish 
 		return err_set(e, ERR_REFUSED,
 			"%s already has %d terminals, which is the limit; `berth terminal stop` removes one",
 			about->name, TERMINALS_MAX);
-	if (screen_file_open(&f, path, &why))
-		return why.kind == ERR_CONFLICT
-			? err_set(e, ERR_CONFLICT,
-				  "the terminal `%s` of %s already runs; stop it, or name another",
-				  w->name, about->name)
-			: err_copy(e, &why);
-	result = start_on(about, w, r, f.fd, e);
-	if (result)
-		unlink(path);
-	screen_file_close(&f);
-	return result;
+	if (screen_file_kept(path))
+		return err_set(e, ERR_CONFLICT,
+			"the terminal `%s` of %s already runs; stop it, or name another", w->name,
+			about->name);
+	return start_on(about, w, r, path, e);
 }
 
-static int stop_running(const char *container, const char *name, struct err *e)
+static int ask_to_stop(const char *container, const char *name, struct err *e)
 {
 	AUTO_CLOSE int conn = terminals_dial(container, e);
 	char named[TERMINAL_NAME_MAX] = "";
-	struct err why = ERR_INIT;
 
 	if (conn < 0)
 		return -1;
 	snprintf(named, sizeof named, "%s", name);
 	if (wire_send(conn, (enum lane_type)TERMINALS_STOP, named, sizeof named))
 		return err_sys(e, errno, "cannot ask for the terminals of %s", container);
-	if (!terminals_hear(conn, container, &why))
+	return terminals_hear(conn, container, e);
+}
+
+static int stop_running(const char *container, const char *name, const char *path, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	/* It may end before its process hears of this; what is not kept any more has ended. */
+	if (!ask_to_stop(container, name, &why) || !screen_file_kept(path))
 		return 0;
 	if (why.kind == ERR_TIMEOUT)
 		return err_set(e, ERR_TIMEOUT,
@@ -245,7 +259,7 @@ int terminals_stop(const char *container, const char *name, struct err *e)
 		return -1;
 	terminal_screen_release(&s);
 	lock = lock_folder(container, e);
-	if (lock < 0 || (s.status == TERMINAL_RUNS && stop_running(container, name, e)))
+	if (lock < 0 || (s.status == TERMINAL_RUNS && stop_running(container, name, path, e)))
 		return -1;
 	if (unlink(path) && errno != ENOENT)
 		return err_sys(e, errno, "cannot remove %s", path);

@@ -364,6 +364,7 @@ static void a_picture_is_read_as_it_was_written(void **state)
 	{
 		struct screen_file other;
 
+		assert_true(screen_file_kept(path));
 		assert_int_equal(screen_file_open(&other, path, &e), -1);
 		assert_int_equal(e.kind, ERR_CONFLICT);
 	}
@@ -379,6 +380,7 @@ static void a_picture_is_read_as_it_was_written(void **state)
 	s->screen.status = TERMINAL_ENDED;
 	s->screen.exit_code = 7;
 	assert_int_equal(screen_file_write(&f, &s->screen, &e), 0);
+	assert_false(screen_file_kept(path));
 	screen_file_close(&f);
 	assert_int_equal(screen_file_read(path, &read, &e), 0);
 	assert_int_equal(read.status, TERMINAL_ENDED);
