@@ -2,7 +2,8 @@
  * terminals_keep.c - the process that keeps an agent's terminals.
  *
  * One loop, one container.  It opens nothing: what it works on comes by the socket.  It ends with its last terminal, and
- * these end with their commands, with their container, or with it.
+ * these end with their commands, with their container, or with it.  It waits for no client: a connection on which not all
+ * has come yet is kept until it has.
  */
 #include <errno.h>
 #include <grp.h>
@@ -10,7 +11,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <berth/confine.h>
@@ -22,11 +22,20 @@
 
 #define NOBODY 65534
 #define FIRST_MS 30000 /* to be given a terminal */
+#define WISHES_MAX 16
+
+/* A connection that has not said all yet. */
+struct wish {
+	int conn;
+	int screen; /* of TERMINALS_SHOW_IN, or -1 */
+};
 
 struct keeping {
 	uid_t owner;
 	struct held *held[TERMINALS_MAX];
 	size_t n;
+	struct wish wish[WISHES_MAX]; /* the oldest first */
+	size_t nwishes;
 };
 
 static int give_up(struct err *e)
@@ -128,44 +137,72 @@ static bool attach_viewer(struct keeping *all, const char *body, int conn)
 	return !error && !held_attach(h, conn, &a);
 }
 
-/* One or two messages, which are there already or come at once.  True: the connection is kept. */
-static bool answer_wish(struct keeping *all, int conn)
-{
-	const struct timeval soon = {0, 200000};
-	char body[LANE_MSG_MAX];
-	int fds[LANE_FDS_MAX], n = 0, screen, error = EPROTO;
-	struct lane_msg head;
+/* What becomes of the connection. */
+enum wish_fate { WISH_WAITS, WISH_TAKEN, WISH_OVER };
 
-	setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon);
-	if (!is_owner(conn, all->owner) || wire_recv(conn, &head, body, fds, &n) <= 0)
-		return false;
-	if (head.type == TERMINALS_STOP && head.len == TERMINAL_NAME_MAX && !n)
-		return stop_terminal(all, body, conn);
-	if (head.type == TERMINALS_SEND && head.len >= sizeof(struct terminals_send) && !n)
-		return send_typed(all, body, head.len, conn);
-	if (head.type == TERMINALS_ATTACH && head.len == sizeof(struct terminals_attach) && !n)
-		return attach_viewer(all, body, conn);
-	if (head.type == TERMINALS_SHOW_IN && n == 1) {
-		screen = fds[0];
-		if (wire_recv(conn, &head, body, fds, &n) > 0 && head.type == TERMINALS_KEEP &&
-			head.len == sizeof(struct terminals_keep) && n == 3) {
-			error = take_terminal(all, body, screen, fds);
-			n = 0;
-		} else {
-			close(screen);
-		}
-	}
-	wire_close_all(fds, n);
-	say_done(conn, error);
-	return false;
+static enum wish_fate take_or_close(bool taken)
+{
+	return taken ? WISH_TAKEN : WISH_OVER;
 }
 
-static void on_wish(struct keeping *all)
+static enum wish_fate read_wish(struct keeping *all, struct wish *w)
 {
-	int conn = accept4(TERMINALS_FD_CONTROL, NULL, NULL, SOCK_CLOEXEC);
+	char body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], n = 0, error = EPROTO;
+	struct lane_msg head;
+	int r = wire_recv(w->conn, &head, body, fds, &n);
 
-	if (conn >= 0 && !answer_wish(all, conn))
-		close(conn);
+	if (r <= 0)
+		return r < 0 && (errno == EAGAIN || errno == EINTR) ? WISH_WAITS : WISH_OVER;
+	if (head.type == TERMINALS_SHOW_IN && n == 1 && w->screen < 0) {
+		w->screen = fds[0];
+		return WISH_WAITS;
+	}
+	if (head.type == TERMINALS_STOP && head.len == TERMINAL_NAME_MAX && !n)
+		return take_or_close(stop_terminal(all, body, w->conn));
+	if (head.type == TERMINALS_SEND && head.len >= sizeof(struct terminals_send) && !n)
+		return take_or_close(send_typed(all, body, head.len, w->conn));
+	if (head.type == TERMINALS_ATTACH && head.len == sizeof(struct terminals_attach) && !n)
+		return take_or_close(attach_viewer(all, body, w->conn));
+	if (head.type == TERMINALS_KEEP && head.len == sizeof(struct terminals_keep) && n == 3 &&
+		w->screen >= 0) {
+		error = take_terminal(all, body, steal_fd(&w->screen), fds);
+		n = 0;
+	}
+	wire_close_all(fds, n);
+	say_done(w->conn, error);
+	return WISH_OVER;
+}
+
+static void remove_wish(struct keeping *all, size_t i, bool close_it)
+{
+	struct wish *w = &all->wish[i];
+
+	if (close_it)
+		close(w->conn);
+	cleanup_close(&w->screen);
+	memmove(w, w + 1, (--all->nwishes - i) * sizeof *w);
+}
+
+static void on_wish(struct keeping *all, size_t i)
+{
+	enum wish_fate fate = read_wish(all, &all->wish[i]);
+
+	if (fate != WISH_WAITS)
+		remove_wish(all, i, fate == WISH_OVER);
+}
+
+static void accept_wish(struct keeping *all)
+{
+	AUTO_CLOSE int conn =
+		accept4(TERMINALS_FD_CONTROL, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (conn < 0 || !is_owner(conn, all->owner))
+		return;
+	/* So many others have come since the oldest one did. */
+	if (all->nwishes == WISHES_MAX)
+		remove_wish(all, 0, true);
+	all->wish[all->nwishes++] = (struct wish){steal_fd(&conn), -1};
 }
 
 static void drop_ended(struct keeping *all)
@@ -184,16 +221,18 @@ static void drop_ended(struct keeping *all)
 	}
 }
 
+enum { P_CONTROL, P_WISHES, P_HELD = P_WISHES + WISHES_MAX };
+/* Of each terminal. */
 enum { P_CONN, P_OUT, P_IN, P_VIEWERS, P_EACH = P_VIEWERS + VIEWERS_MAX };
 
-static struct pollfd poll_viewer(const struct viewers *all, size_t i)
+static struct pollfd poll_viewer(const struct held *h, size_t i)
 {
-	const struct viewer *v = &all->of[i];
+	const struct viewer *v = &h->viewers.of[i];
+	bool reads = !v->types || held_takes_keys(h), writes = v->rest.len || !v->told;
 
-	if (i >= all->n)
+	if (i >= h->viewers.n)
 		return (struct pollfd){-1, 0, 0};
-	return (struct pollfd){
-		v->conn, (short)(POLLIN | (v->rest.len || !v->told ? POLLOUT : 0)), 0};
+	return (struct pollfd){v->conn, (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0};
 }
 
 static int sooner(int a, int b)
@@ -205,17 +244,20 @@ static int fill_polls(const struct keeping *all, struct pollfd *p)
 {
 	int wait = all->n ? -1 : FIRST_MS;
 
-	p[0] = (struct pollfd){TERMINALS_FD_CONTROL, POLLIN, 0};
+	p[P_CONTROL] = (struct pollfd){TERMINALS_FD_CONTROL, POLLIN, 0};
+	for (size_t i = 0; i < WISHES_MAX; i++)
+		p[P_WISHES + i] =
+			(struct pollfd){i < all->nwishes ? all->wish[i].conn : -1, POLLIN, 0};
 	for (size_t i = 0; i < all->n; i++) {
 		const struct held *h = all->held[i];
-		struct pollfd *of = p + 1 + i * P_EACH;
+		struct pollfd *of = p + P_HELD + i * P_EACH;
 		int due = h->waiting ? 0 : held_wait_ms(h), turn = held_turn_ms(h);
 
 		of[P_CONN] = (struct pollfd){h->c.conn, POLLIN, 0};
 		of[P_OUT] = (struct pollfd){h->c.out, POLLIN, 0};
 		of[P_IN] = (struct pollfd){h->input.len ? h->c.in : -1, POLLOUT, 0};
 		for (size_t k = 0; k < VIEWERS_MAX; k++)
-			of[P_VIEWERS + k] = poll_viewer(&h->viewers, k);
+			of[P_VIEWERS + k] = poll_viewer(h, k);
 		wait = sooner(sooner(wait, due), turn);
 	}
 	return wait;
@@ -239,11 +281,26 @@ static void turn_held(struct held *h, const struct pollfd *p)
 		held_show(h, false);
 }
 
+static void turn_all(struct keeping *all, size_t nheld, const struct pollfd *p)
+{
+	for (size_t i = 0; i < nheld; i++)
+		turn_held(all->held[i], p + P_HELD + i * P_EACH);
+	/* Before its name is given to another. */
+	drop_ended(all);
+	/* From the last one on: those behind one that is removed move up. */
+	for (size_t i = all->nwishes; i-- > 0;)
+		if (p[P_WISHES + i].revents)
+			on_wish(all, i);
+	if (p[P_CONTROL].revents)
+		accept_wish(all);
+}
+
 int terminals_main(struct err *e)
 {
-	struct pollfd p[1 + TERMINALS_MAX * P_EACH];
+	struct pollfd p[P_HELD + TERMINALS_MAX * P_EACH];
 	struct keeping all = {.owner = geteuid()};
 	socklen_t len = sizeof(int);
+	bool given = false;
 	int type;
 
 	if (getsockopt(TERMINALS_FD_CONTROL, SOL_SOCKET, SO_TYPE, &type, &len))
@@ -253,17 +310,15 @@ int terminals_main(struct err *e)
 		return -1;
 	do {
 		size_t before = all.n;
-		int wait = fill_polls(&all, p), ready = poll(p, 1 + before * P_EACH, wait);
+		int wait = fill_polls(&all, p), ready = poll(p, P_HELD + before * P_EACH, wait);
 
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready < 0)
+		if (ready < 0 && errno != EINTR)
 			return err_sys(e, errno, "waiting for a terminal failed");
-		for (size_t i = 0; i < before; i++)
-			turn_held(all.held[i], p + 1 + i * P_EACH);
-		if (ready && p[0].revents)
-			on_wish(&all);
-		drop_ended(&all);
-	} while (all.n);
+		if (!ready && !all.n)
+			break;
+		if (ready >= 0)
+			turn_all(&all, before, p);
+		given |= all.n > 0;
+	} while (all.n || !given);
 	return 0;
 }

@@ -175,6 +175,64 @@ static void a_stop_waits_for_the_end(void **state)
 	close_inside(&i);
 }
 
+/* A request that is answered. */
+static void ask_for_none(int conn)
+{
+	char none[TERMINAL_NAME_MAX] = "none";
+	struct err e = ERR_INIT;
+
+	assert_true(conn >= 0);
+	assert_int_equal(wire_send(conn, (enum lane_type)TERMINALS_STOP, none, sizeof none), 0);
+	assert_int_equal(terminals_hear(conn, BOX, &e), -1);
+	assert_int_equal(e.sys, ENOENT);
+	close(conn);
+}
+
+static void one_that_says_nothing_yet_holds_nobody_up(void **state)
+{
+	struct inside i = give_terminal("busy");
+	int slow = terminals_dial(BOX, NULL), silent[40];
+
+	(void)state;
+	assert_true(slow >= 0);
+	ask_for_none(terminals_dial(BOX, NULL));
+	/* It is heard when it says something. */
+	ask_for_none(slow);
+	/* Of many the oldest are not waited for any more. */
+	for (size_t k = 0; k < COUNT(silent); k++) {
+		silent[k] = terminals_dial(BOX, NULL);
+		assert_true(silent[k] >= 0);
+	}
+	ask_for_none(terminals_dial(BOX, NULL));
+	for (size_t k = 0; k < COUNT(silent); k++)
+		close(silent[k]);
+	end_command(&i, 0);
+	expect_shown("busy", TERMINAL_ENDED, "");
+	close_inside(&i);
+}
+
+static void a_start_that_fails_leaves_what_was_there(void **state)
+{
+	const struct lane_about about = {.name = BOX};
+	const struct terminals_wish w = {.name = "left", .command = "sh", .columns = 40, .rows = 5};
+	const struct lane_request r = {.argv = NULL};
+	struct inside i = give_terminal("left");
+	struct err e = ERR_INIT;
+
+	(void)state;
+	assert_int_equal(write(i.out, "last", 4), 4);
+	expect_shown("left", TERMINAL_RUNS, "last");
+	assert_int_equal(terminals_start(&about, &w, &r, &e), -1);
+	assert_int_equal(e.kind, ERR_CONFLICT);
+	end_command(&i, 3);
+	expect_shown("left", TERMINAL_ENDED, "last");
+	/* There is no lane. */
+	assert_int_equal(terminals_start(&about, &w, &r, &e), -1);
+	assert_int_equal(e.kind, ERR_NOT_FOUND);
+	expect_shown("left", TERMINAL_ENDED, "last");
+	close_inside(&i);
+}
+
 static void other_messages_of_one_who_is_attached(void)
 {
 	const struct terminals_attach attach = {.name = "kept", .size = {40, 5}};
@@ -280,6 +338,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_terminals_have_one_process),
 		cmocka_unit_test(a_stop_waits_for_the_end),
+		cmocka_unit_test(one_that_says_nothing_yet_holds_nobody_up),
+		cmocka_unit_test(a_start_that_fails_leaves_what_was_there),
 		cmocka_unit_test(other_messages_do_no_harm),
 		cmocka_unit_test(a_process_that_is_killed_is_seen_to_be_gone),
 	};
