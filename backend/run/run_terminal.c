@@ -118,6 +118,17 @@ int agents_start_terminal_by(
 	return result;
 }
 
+bool agents_restarts_terminal(const char *agent, const char *name)
+{
+	struct terminals_declared d = {0};
+	struct lane_about about;
+	bool restarts = !lane_find(agent, &about, NULL) &&
+		!terminals_declared(about.name, name, &d, NULL) && d.on_failure;
+
+	terminals_declared_release(&d);
+	return restarts;
+}
+
 int agents_start_terminal(
 	const struct run_request *q, const char *name, const struct policy *policy, struct err *e)
 {

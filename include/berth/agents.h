@@ -228,6 +228,8 @@ int agents_start_terminal(
 	const struct run_request *r, const char *name, const struct policy *policy, struct err *e);
 int agents_start_terminal_by(
 	struct recorder *by, const struct run_request *r, const char *name, struct err *e);
+/* Its team file says that it is started again when it fails, which the keeper does (keeper.h). */
+bool agents_restarts_terminal(const char *agent, const char *name);
 /* Type into that terminal of an agent (terminals_type in terminal.h): policy, record with what is typed, then that. */
 struct terminal_typing;
 int agents_type_terminal(const char *agent, const char *name, const struct terminal_typing *t,

@@ -2,8 +2,9 @@
  * keeper.h - the keeper: one background process per user for what must continue without a console.
  *
  * It enforces the limits of workspaces, creates timed checkpoints, records the usage of agents every ten seconds, and
- * restarts egress processes that die and terminals that fail.  `berth up` starts it where an agent has one of these; it ends
- * with the last `berth down`, or when the containers are gone.  A lock in the runtime directory keeps it single.
+ * restarts egress processes that die and terminals that fail.  `berth up` and `berth terminal start` start it where an
+ * agent has one of these; it ends with the last `berth down`, or when the containers are gone.  A lock in the runtime
+ * directory keeps it single.
  *
  * It sleeps until something changes below a workspace (inotify), then counts the directories that changed, but not before
  * enough could have been written to reach the limit, and the whole workspace once more a second later.  If it is killed,

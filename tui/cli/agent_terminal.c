@@ -17,6 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/gate.h"
+#include "cli/run.h"
 
 #define ROWS_MAX 1024
 
@@ -59,6 +60,8 @@ int cli_terminal_start(const struct cli *c, const struct settings *s, struct err
 	arena_release(&mem);
 	if (rc)
 		return -1;
+	if (agents_restarts_terminal(c->argv[0], terminal_name(c)))
+		cli_start_keeper(c);
 	printf("terminal %s of %s is running\n", terminal_name(c), c->argv[0]);
 	return cli_recorded(cli_finish() ? 1 : 0, 1);
 }
@@ -164,7 +167,7 @@ static void judge_terminals(const struct terminal_row *row, size_t n, struct ter
 	struct terminal_programs *p = n ? terminal_programs_open(&why) : NULL;
 
 	if (n && !p)
-		fprintf(stderr, "berth: without patterns of programs: %s\n", why.msg);
+		fprintf(stderr, "berth: programs in terminals are not recognised: %s\n", why.msg);
 	for (size_t i = 0; i < n; i++)
 		terminal_judge_row(&row[i], p, &ret[i]);
 	terminal_programs_free(p);

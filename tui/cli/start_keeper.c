@@ -1,4 +1,4 @@
-/* start_keeper.c - starts the keeper from `berth up`. */
+/* start_keeper.c - starts the keeper from `berth up` and `berth terminal start`. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -41,5 +41,5 @@ void cli_start_keeper(const struct cli *c)
 		poll(NULL, 0, START_ROUND_MS);
 	if (!keeper_find())
 		fprintf(stderr,
-			"berth: nothing watches the limits of workspaces and the egress of agents: `berth workspace keep` shows why.\n");
+			"berth: nothing watches the limits of workspaces, the egress and the terminals of agents: `berth workspace keep` shows why.\n");
 }
