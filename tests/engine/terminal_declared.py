@@ -88,7 +88,8 @@ def console():
         p.see("waiting")
         berth("terminal", "send", ID, "--key", "Enter", "--", "x")
         wait_until(lambda: "waiting" not in p.screen())
-    assert does()[0] != "waiting" and screen()[1:3] == ["x", "got x"], screen()
+    wait_until(lambda: screen()[1:3] == ["x", "got x"])
+    assert does()[0] != "waiting", does()
 
 
 @case("silence alone is not called waiting, nor is a shell at its prompt")
@@ -161,17 +162,27 @@ def down():
     assert berth("terminal", "list") == "there is no terminal\n"
 
 
-@case("one that fails is started again, with pauses, so many times; one that does not is left")
+@case("one that fails is started again, and no other; what keeps that ends when it is stopped")
 def on_failure():
-    team("[{name: main, command: 'echo x >>/tmp/n; exit 3', restart: on-failure}, {name: good, command: 'exit 0', restart: on-failure}, {name: no, command: 'exit 3'}]")
+    # How often, and with what pauses, is a unit test's.
+    team("[{name: main, command: 'echo x >>/tmp/n; [ $(wc -l </tmp/n) -ge 3 ] && sleep 1000; exit 3', restart: on-failure}, "
+         "{name: good, command: 'exit 0', restart: on-failure}, {name: no, command: 'exit 3'}]")
     n = starts()
     berth("up", "team.yaml")
-    wait_until(lambda: berth("exec", ID, "--", "sh", "-c", "wc -l </tmp/n").strip() == "6")
-    wait_until(lambda: does() == ("ended", "exit code 3") and starts() == n + 8)
-    # It is given up, and its keeper has nothing else to keep.
+    wait_until(lambda: starts() == n + 5)
+    wait_until(lambda: berth("exec", ID, "--", "sh", "-c", "wc -l </tmp/n").strip() == "3")
+    wait_until(lambda: does("good") == ("ended", "exit code 0") and does("no") == ("ended", "exit code 3"))
+    assert rows()["main"]["state"] == "running" and keepers()
+    berth("terminal", "stop", ID)
     wait_until(lambda: not keepers())
-    assert berth("exec", ID, "--", "sh", "-c", "wc -l </tmp/n").strip() == "6" and starts() == n + 8
-    assert does("good") == ("ended", "exit code 0") and does("no") == ("ended", "exit code 3")
+    assert starts() == n + 5 and sorted(rows()) == ["good", "no"]
+
+
+@case("one that a person starts again is kept, too")
+def kept_again():
+    berth("terminal", "start", ID)
+    assert keepers()
+    berth("terminal", "stop", ID)
 
 
 @case("a rule of the agent's refuses its terminal, and nothing is left of the agent")
