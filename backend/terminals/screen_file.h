@@ -26,9 +26,9 @@ int screen_file_write(struct screen_file *f, const struct terminal_screen *s, st
 void screen_file_close(struct screen_file *f); /* the file stays */
 
 /* *ret is released by the caller, and may be one that was read before.  ERR_NOT_FOUND: there is no picture;
- * ERR_TIMEOUT: none that is whole, for a few milliseconds. */
+ * ERR_TIMEOUT: none that is whole, for a tenth of a second. */
 int screen_file_read(const char *path, struct terminal_screen *ret, struct err *e);
-/* The same without its cells. */
+/* The same without its cells: also while these are being written. */
 int screen_file_head(const char *path, struct terminal_screen *ret, struct err *e);
 
 #endif

@@ -481,6 +481,8 @@ static void half_a_picture_is_not_shown_while_its_writer_lives(void **state)
 	assert_int_equal(pwrite(f.fd, &odd, sizeof odd, 12), sizeof odd);
 	assert_int_equal(screen_file_read(path, &read, &e), -1);
 	assert_int_equal(e.kind, ERR_TIMEOUT);
+	assert_int_equal(screen_file_head(path, &read, &e), 0);
+	assert_int_equal(read.status, TERMINAL_RUNS);
 	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
 	assert_int_equal(screen_file_read(path, &read, &e), 0);
 	assert_int_equal(pwrite(f.fd, &odd, sizeof odd, 12), sizeof odd);
