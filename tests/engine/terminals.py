@@ -200,6 +200,9 @@ def two_people():
         one.type("Enter")
         one.see("24 80")
         other.see("24 80")
+        # The next one types only if this one has gone.
+        one.type("C-]")
+        wait_until(one.ended)
     with attached("both") as one:
         one.type("Enter")
         one.see("24 80")
