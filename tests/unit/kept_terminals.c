@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include <berth/clock.h>
-#include <berth/mem.h>
 #include <berth/text.h>
 
 #include "keeper/kept_terminals.h"
