@@ -16,6 +16,7 @@
 #include "terminals/terminals.h"
 
 #define TYPED_RECORDED 512 /* bytes of what was typed that are in the record */
+#define LIVES_MS 500
 
 struct start_terminal {
 	const struct run_request *q;
@@ -96,6 +97,18 @@ static int complete_request(struct run_request *q, const char *container, const 
 	return 0;
 }
 
+/* What cannot be restarted any more is not recorded as a failure: a person stopped it, or its container has ended. */
+static int check_restart(const struct lane_about *about, const char *name, struct err *e)
+{
+	struct terminal_screen s = {0};
+	struct err why = ERR_INIT;
+
+	if (terminals_read(about->name, name, &s, e))
+		return -1;
+	terminal_screen_release(&s);
+	return lane_try(about, LIVES_MS, &why) && why.kind == ERR_NOT_FOUND ? err_copy(e, &why) : 0;
+}
+
 int agents_start_terminal_by(
 	struct recorder *by, const struct run_request *r, const char *name, struct err *e)
 {
@@ -110,9 +123,11 @@ int agents_start_terminal_by(
 		return err_set(e, ERR_REFUSED,
 			"%s has no lane, which terminals need: its runtime provides its own kernel",
 			s.about.name);
-	if (complete_request(&q, s.about.name, name, &d, e))
+	if ((q.restart && check_restart(&s.about, name, e)) ||
+		complete_request(&q, s.about.name, name, &d, e))
 		return -1;
-	s.wish = (struct terminals_wish){.name = name, .columns = q.columns, .rows = q.rows};
+	s.wish = (struct terminals_wish){
+		.name = name, .columns = q.columns, .rows = q.rows, .restart = q.restart};
 	result = start_recorded(by, &s, e);
 	terminals_declared_release(&d);
 	return result;

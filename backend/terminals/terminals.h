@@ -28,9 +28,10 @@ struct terminals_wish {
 	const char *name;
 	const char *command; /* as it is recorded */
 	int columns, rows;
+	bool restart; /* only if it is in the list: nobody has stopped it since it ended */
 };
 /* Start `r` (LANE_TTY and the size are set here) as a terminal.  One of that name that has ended is replaced.
- * ERR_CONFLICT: one runs; ERR_REFUSED: there are too many; ERR_NOT_FOUND: there is no lane. */
+ * ERR_CONFLICT: one runs; ERR_REFUSED: there are too many; ERR_NOT_FOUND: there is no lane, or nothing to restart. */
 int terminals_start(const struct lane_about *about, const struct terminals_wish *w,
 	const struct lane_request *r, struct err *e);
 /* A terminal as the team file has it, in NAME.declared: what starts it again needs no team file.  ERR_NOT_FOUND: none. */

@@ -211,6 +211,9 @@ int terminals_start(const struct lane_about *about, const struct terminals_wish 
 	n = terminals_list(about->name, row, TERMINALS_MAX);
 	for (size_t i = 0; i < n; i++)
 		known |= !strcmp(row[i].name, w->name);
+	if (!known && w->restart)
+		return err_set(e, ERR_NOT_FOUND, "the terminal `%s` of %s was stopped", w->name,
+			about->name);
 	if (!known && n == TERMINALS_MAX)
 		return err_set(e, ERR_REFUSED,
 			"%s already has %d terminals, which is the limit; `berth terminal stop` removes one",
@@ -255,11 +258,14 @@ int terminals_stop(const char *container, const char *name, struct err *e)
 	char path[TERMINALS_PATH_MAX];
 	AUTO_CLOSE int lock = -1;
 
-	if (terminals_read(container, name, &s, e) || place_screen(container, name, path, e))
+	if (place_screen(container, name, path, e))
+		return -1;
+	/* A start that is under way is waited for: what it starts is stopped. */
+	lock = lock_folder(container, e);
+	if (lock < 0 || terminals_read(container, name, &s, e))
 		return -1;
 	terminal_screen_release(&s);
-	lock = lock_folder(container, e);
-	if (lock < 0 || (s.status == TERMINAL_RUNS && stop_running(container, name, path, e)))
+	if (s.status == TERMINAL_RUNS && stop_running(container, name, path, e))
 		return -1;
 	if (unlink(path) && errno != ENOENT)
 		return err_sys(e, errno, "cannot remove %s", path);

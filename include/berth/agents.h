@@ -147,6 +147,7 @@ struct run_request {
 	const char *user;
 	int64_t timeout_ms; /* 0: none */
 	bool tty;
+	bool restart; /* of a terminal: only one that is listed, and has ended; else nothing is recorded */
 	int columns, rows;
 	/* Where the streams come from and go to; -1: nothing / dropped.  Blocking descriptors are fine. */
 	int in, out, error;

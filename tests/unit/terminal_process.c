@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <berth/mem.h>
@@ -175,6 +177,41 @@ static void a_stop_waits_for_the_end(void **state)
 	close_inside(&i);
 }
 
+/* What was started after the stop began, and before its turn came, is stopped. */
+static void a_stop_waits_for_a_start(void **state)
+{
+	struct inside i = give_terminal("raced");
+	struct terminal_row row[4];
+	char path[TERMINALS_PATH_MAX];
+	int lock, status;
+	pid_t child;
+
+	(void)state;
+	end_command(&i, 3);
+	expect_shown("raced", TERMINAL_ENDED, "");
+	close_inside(&i);
+	assert_int_equal(terminals_place(BOX, "lock", path, NULL), 0);
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(lock >= 0);
+	assert_int_equal(flock(lock, LOCK_EX), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		/* The parent's lock is not this process's. */
+		close(lock);
+		_exit(terminals_stop(BOX, "raced", NULL) ? 1 : 0);
+	}
+	i = give_terminal("raced");
+	close(lock);
+	expect_cancel(&i);
+	end_command(&i, 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	for (size_t k = 0, n = terminals_list(BOX, row, 4); k < n; k++)
+		assert_string_not_equal(row[k].name, "raced");
+	close_inside(&i);
+}
+
 /* A request that is answered. */
 static void ask_for_none(int conn)
 {
@@ -214,7 +251,7 @@ static void one_that_says_nothing_yet_holds_nobody_up(void **state)
 static void a_start_that_fails_leaves_what_was_there(void **state)
 {
 	const struct lane_about about = {.name = BOX};
-	const struct terminals_wish w = {.name = "left", .command = "sh", .columns = 40, .rows = 5};
+	struct terminals_wish w = {.name = "left", .command = "sh", .columns = 40, .rows = 5};
 	const struct lane_request r = {.argv = NULL};
 	struct inside i = give_terminal("left");
 	struct err e = ERR_INIT;
@@ -230,6 +267,11 @@ static void a_start_that_fails_leaves_what_was_there(void **state)
 	assert_int_equal(terminals_start(&about, &w, &r, &e), -1);
 	assert_int_equal(e.kind, ERR_NOT_FOUND);
 	expect_shown("left", TERMINAL_ENDED, "last");
+	/* One that a person stopped is not restarted. */
+	assert_int_equal(terminals_stop(BOX, "left", NULL), 0);
+	w.restart = true;
+	assert_int_equal(terminals_start(&about, &w, &r, &e), -1);
+	assert_string_equal(e.msg, "the terminal `left` of box was stopped");
 	close_inside(&i);
 }
 
@@ -338,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_terminals_have_one_process),
 		cmocka_unit_test(a_stop_waits_for_the_end),
+		cmocka_unit_test(a_stop_waits_for_a_start),
 		cmocka_unit_test(one_that_says_nothing_yet_holds_nobody_up),
 		cmocka_unit_test(a_start_that_fails_leaves_what_was_there),
 		cmocka_unit_test(other_messages_do_no_harm),

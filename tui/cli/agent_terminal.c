@@ -39,8 +39,10 @@ static int read_size(const char *text, int *columns, int *rows, struct err *e)
 
 int cli_terminal_start(const struct cli *c, const struct settings *s, struct err *e)
 {
-	struct run_request q = {
-		.agent = c->argv[0], .program = "terminal", .cwd = cli_value(c, "workdir")};
+	struct run_request q = {.agent = c->argv[0],
+		.program = "terminal",
+		.cwd = cli_value(c, "workdir"),
+		.restart = cli_flag(c, "restart")};
 	const char *size = cli_value(c, "size");
 	struct policy policy;
 	struct arena mem;

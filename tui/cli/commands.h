@@ -199,6 +199,8 @@ static const struct cli_option port_open_options[] = {
 static const struct cli_option terminal_start_options[] = {
 	{'w', "workdir", "DIR", "start it in this directory of the container"},
 	{0, "size", "COLUMNSxROWS", "its size (default: 80x24)"},
+	{0, "restart", NULL,
+		"only if it is listed and has ended, as the keeper does after a failure"},
 	{0},
 };
 

@@ -193,7 +193,7 @@ static pid_t start_saver(void *ctx, const char *workspace, int64_t keep)
 
 static pid_t start_terminal(void *ctx, const char *container, const char *name)
 {
-	const char *const words[] = {"terminal", "start", container, name, NULL};
+	const char *const words[] = {"terminal", "start", "--restart", container, name, NULL};
 	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
 
 	return start_program(ctx, "berth-core", words, &mem);
