@@ -38,6 +38,7 @@ struct held {
 	struct pass pass;
 	struct str passed; /* of what was looked at last */
 	bool redraw;       /* more changed than this says */
+	bool size_due;     /* its container does not know its size yet */
 	char *ring;
 	size_t at,
 		waiting; /* of the ring: where what was not looked at begins, and how much there is */
@@ -58,6 +59,8 @@ void held_read(struct held *h);
 void held_hear(struct held *h);
 /* Give its program what it has not taken. */
 void held_write(struct held *h);
+/* Tell its container a size that is due, when there is room on the lane. */
+void held_send_size(struct held *h);
 /* Look at a piece of what waits; show what has changed, not more often than HELD_SHOW_MS says unless `now`. */
 #define HELD_SHOW_MS 50
 void held_look(struct held *h);

@@ -118,17 +118,24 @@ int held_send(struct held *h, int conn, const char *body, size_t n)
 	return 0;
 }
 
+void held_send_size(struct held *h)
+{
+	if (h->size_due &&
+		(!lane_resize(&h->c, h->screen.columns, h->screen.rows) || errno != EAGAIN))
+		h->size_due = false;
+}
+
 static void resize(struct held *h, int columns, int rows)
 {
 	if (columns < TERMINAL_COLUMNS_MIN)
 		columns = TERMINAL_COLUMNS_MIN;
 	if (h->screen.columns == columns && h->screen.rows == rows)
 		return;
-	lane_resize(&h->c, columns, rows);
 	emulator_resize(h->em, columns, rows);
 	seen_resized(&h->seen);
 	emulator_show(h->em, &h->screen);
-	h->changed = true;
+	h->changed = h->size_due = true;
+	held_send_size(h);
 	viewers_redraw(&h->viewers);
 }
 

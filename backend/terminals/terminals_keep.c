@@ -253,7 +253,8 @@ static int fill_polls(const struct keeping *all, struct pollfd *p)
 		struct pollfd *of = p + P_HELD + i * P_EACH;
 		int due = h->waiting ? 0 : held_wait_ms(h), turn = held_turn_ms(h);
 
-		of[P_CONN] = (struct pollfd){h->c.conn, POLLIN, 0};
+		of[P_CONN] = (struct pollfd){
+			h->c.conn, (short)(POLLIN | (h->size_due ? POLLOUT : 0)), 0};
 		of[P_OUT] = (struct pollfd){h->c.out, POLLIN, 0};
 		of[P_IN] = (struct pollfd){h->input.len ? h->c.in : -1, POLLOUT, 0};
 		for (size_t k = 0; k < VIEWERS_MAX; k++)
@@ -275,7 +276,9 @@ static void turn_held(struct held *h, const struct pollfd *p)
 			held_hear_viewer(h, i);
 	held_look(h);
 	held_turn(h);
-	if (p[P_CONN].revents)
+	if (p[P_CONN].revents & POLLOUT)
+		held_send_size(h);
+	if (p[P_CONN].revents & ~POLLOUT)
 		held_hear(h);
 	else
 		held_show(h, false);

@@ -503,6 +503,53 @@ static void one_who_types_waits_for_the_program(void **state)
 	close_ends(&s);
 }
 
+static void resize_seat(struct ends *s, struct seat *p, int columns, int rows)
+{
+	const struct terminals_size size = {columns, rows};
+
+	assert_int_equal(wire_send(p->conn, (enum lane_type)TERMINALS_SIZE, &size, sizeof size), 0);
+	held_hear_viewer(s->h, 0);
+}
+
+/* The sizes that came to the container; the last one is *ret. */
+static int hear_sizes(struct ends *s, uint16_t ret[2])
+{
+	char body[LANE_MSG_MAX];
+	int fds[LANE_FDS_MAX], n, count = 0;
+	struct lane_msg head;
+
+	for (; wire_recv(s->lane, &head, body, fds, &n) == 1; count++) {
+		assert_int_equal(head.type, LANE_RESIZE);
+		memcpy(ret, body, 2 * sizeof *ret);
+	}
+	return count;
+}
+
+/* One who does not read all sizes comes to know the last one. */
+static void a_size_waits_for_room_on_the_lane(void **state)
+{
+	struct ends s = open_ends(40, 3);
+	struct seat *p = attach_seat(&s, 40, 3);
+	uint16_t size[2] = {0};
+
+	(void)state;
+	fcntl(s.lane, F_SETFL, O_NONBLOCK);
+	resize_seat(&s, p, 50, 4);
+	assert_int_equal(hear_sizes(&s, size), 1);
+	assert_true(size[0] == 50 && size[1] == 4);
+	for (int i = 0; i < 100000 && !s.h->size_due; i++)
+		resize_seat(&s, p, 40 + i % 2, 3);
+	assert_true(s.h->size_due);
+	resize_seat(&s, p, 60, 5);
+	assert_true(hear_sizes(&s, size) > 0);
+	held_send_size(s.h);
+	assert_false(s.h->size_due);
+	assert_int_equal(hear_sizes(&s, size), 1);
+	assert_true(size[0] == 60 && size[1] == 5);
+	close_seat(p);
+	close_ends(&s);
+}
+
 static struct terminals_sent hear_sent(int conn)
 {
 	struct terminals_sent sent = {.error = -1};
@@ -576,6 +623,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_drawn_of_no_screen),
 		cmocka_unit_test(keys_answer_and_reports_do_not),
 		cmocka_unit_test(one_who_types_waits_for_the_program),
+		cmocka_unit_test(a_size_waits_for_room_on_the_lane),
 		cmocka_unit_test(what_is_sent_is_typed_or_dropped),
 	};
 
