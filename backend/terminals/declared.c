@@ -42,7 +42,7 @@ int terminals_declare(
 	for (size_t i = 0; i < d->argc; i++)
 		str_add(&text, d->argv[i], strlen(d->argv[i]) + 1);
 	return file_replace(path, text.s, text.len, false) < 0
-		? err_sys(e, errno, "cannot note the terminal %s of %s", name, container)
+		? err_sys(e, errno, "cannot write %s", path)
 		: 0;
 }
 

@@ -103,11 +103,24 @@ static bool write_at(int fd, const void *bytes, size_t n, size_t at)
 	return pwrite(fd, bytes, n, (off_t)at) == (ssize_t)n;
 }
 
+/* Before the first byte is written: half a picture would be waited for. */
+static int reserve(struct screen_file *f, size_t n, struct err *e)
+{
+	int error = n > f->size ? posix_fallocate(f->fd, 0, (off_t)n) : 0;
+
+	if (error)
+		return err_sys(e, error, "cannot write the screen of a terminal");
+	f->size = n > f->size ? n : f->size;
+	return 0;
+}
+
 int screen_file_write(struct screen_file *f, const struct terminal_screen *s, struct err *e)
 {
 	size_t cells = (size_t)s->columns * (size_t)s->rows * sizeof *s->cells;
 	struct screen_header before = describe(s, f->seq | 1), after;
 
+	if (reserve(f, sizeof before + cells, e))
+		return -1;
 	f->seq = (f->seq | 1) + 1;
 	after = before;
 	after.seq = f->seq;

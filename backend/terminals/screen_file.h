@@ -16,12 +16,14 @@
 struct screen_file {
 	int fd;
 	uint32_t seq;
+	size_t size; /* that it has on the disk; 0: not known */
 };
 
 /* The terminal at `path` runs.  One that ended does not, even if its writer has not let go of the file yet. */
 bool screen_file_kept(const char *path);
 /* What else is at `path` is replaced.  ERR_CONFLICT: a terminal that runs is. */
 int screen_file_open(struct screen_file *f, const char *path, struct err *e);
+/* Where there is no room on the disk what was there before stays. */
 int screen_file_write(struct screen_file *f, const struct terminal_screen *s, struct err *e);
 void screen_file_close(struct screen_file *f); /* the file stays */
 

@@ -77,6 +77,7 @@ static struct held *find_held(const struct keeping *all, const char *name)
 static int take_terminal(struct keeping *all, const char *body, int screen, const int fds[3])
 {
 	struct terminals_keep k;
+	struct err why = ERR_INIT;
 	struct held *h;
 
 	memcpy(&k, body, sizeof k);
@@ -85,9 +86,9 @@ static int take_terminal(struct keeping *all, const char *body, int screen, cons
 		close(screen);
 		return all->n == TERMINALS_MAX ? EMFILE : EEXIST;
 	}
-	h = held_open(&k, screen, fds[0], fds[1], fds[2], NULL);
+	h = held_open(&k, screen, fds[0], fds[1], fds[2], &why);
 	if (!h)
-		return EIO;
+		return why.sys ? why.sys : EIO;
 	all->held[all->n++] = h;
 	return 0;
 }
@@ -98,7 +99,7 @@ static bool stop_terminal(struct keeping *all, const char *name, int conn)
 	struct held *h = find_held(all, name);
 
 	if (!h || lane_cancel(&h->c)) {
-		say_done(conn, h ? EIO : ENOENT);
+		say_done(conn, h ? errno : ENOENT);
 		return false;
 	}
 	/* Whoever asked before may have given up. */

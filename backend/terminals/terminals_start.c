@@ -57,7 +57,9 @@ static int lock_folder(const char *container, struct err *e)
 	if (terminals_place(container, "lock", path, e))
 		return -1;
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || flock(fd, LOCK_EX))
+	if (fd < 0)
+		return err_sys(e, errno, "cannot create %s", path);
+	if (flock(fd, LOCK_EX))
 		return err_sys(e, errno, "cannot lock %s", path);
 	return steal_fd(&fd);
 }
@@ -156,15 +158,18 @@ static int hand_over_at(const char *path, const char *container, const struct te
 	const struct lane_command *c, struct err *e)
 {
 	struct screen_file f;
+	struct err why = ERR_INIT;
 	int result;
 
 	if (screen_file_open(&f, path, e))
 		return -1;
-	result = terminals_hand_over(container, keep, f.fd, c, e);
+	result = terminals_hand_over(container, keep, f.fd, c, &why);
 	if (result)
 		unlink(path);
 	screen_file_close(&f);
-	return result;
+	if (result && (why.sys == ENOSPC || why.sys == EDQUOT))
+		return err_sys(e, why.sys, "cannot write %s", path);
+	return result ? err_copy(e, &why) : 0;
 }
 
 static int start_on(const struct lane_about *about, const struct terminals_wish *w,
@@ -245,7 +250,7 @@ static int stop_running(const char *container, const char *name, const char *pat
 	/* It may end before its process hears of this; what is not kept any more has ended. */
 	if (!ask_to_stop(container, name, &why) || !screen_file_kept(path))
 		return 0;
-	if (why.kind == ERR_TIMEOUT)
+	if (why.kind == ERR_TIMEOUT || why.sys == EAGAIN)
 		return err_set(e, ERR_TIMEOUT,
 			"the command of the terminal `%s` of %s does not end; is the container paused?",
 			name, container);

@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -494,6 +497,45 @@ static void half_a_picture_is_not_shown_while_its_writer_lives(void **state)
 	close_shown(s);
 }
 
+/* A full disk, as its writer sees it. */
+static void a_picture_that_has_no_room_leaves_the_last_one(void **state)
+{
+	struct terminal_screen read = {0};
+	struct shown *s = open_shown(20, 2);
+	struct rlimit was, full;
+	struct screen_file f;
+	struct err e = ERR_INIT;
+	struct stat st;
+	char path[256];
+	int result;
+
+	(void)state;
+	place(path, "full");
+	emulator_show(s->em, &s->screen);
+	assert_int_equal(screen_file_open(&f, path, NULL), 0);
+	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
+	assert_int_equal(fstat(f.fd, &st), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	full = (struct rlimit){(rlim_t)st.st_size, was.rlim_max};
+	emulator_resize(s->em, 80, 24);
+	emulator_show(s->em, &s->screen);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	result = screen_file_write(&f, &s->screen, &e);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(result, -1);
+	assert_int_equal(e.sys, EFBIG);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.columns, 20);
+	assert_int_equal(screen_file_write(&f, &s->screen, NULL), 0);
+	assert_int_equal(screen_file_read(path, &read, &e), 0);
+	assert_int_equal(read.columns, 80);
+	screen_file_close(&f);
+	unlink(path);
+	terminal_screen_release(&read);
+	close_shown(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +551,7 @@ int main(void)
 		cmocka_unit_test(a_picture_is_read_as_it_was_written),
 		cmocka_unit_test(nothing_in_the_file_is_trusted),
 		cmocka_unit_test(half_a_picture_is_not_shown_while_its_writer_lives),
+		cmocka_unit_test(a_picture_that_has_no_room_leaves_the_last_one),
 	};
 
 	text_init();
