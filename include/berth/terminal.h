@@ -143,9 +143,10 @@ int terminal_view_fd(const struct terminal_view *v);
 int terminal_view_read(struct terminal_view *v, struct str *out);
 bool terminal_view_types(const struct terminal_view *v);
 const char *terminal_view_typist(const struct terminal_view *v); /* who else does; "": nobody */
-/* How much was taken; less when its process does not read. */
+/* How much was sent; less when its process does not read. */
 size_t terminal_view_type(struct terminal_view *v, const char *bytes, size_t n);
-uint64_t terminal_view_keys(const struct terminal_view *v); /* that were typed so far */
+/* That were sent so far, also those that the program never takes: its process is not asked. */
+uint64_t terminal_view_keys(const struct terminal_view *v);
 /* These are lost only with the connection. */
 void terminal_view_resize(struct terminal_view *v, int columns, int rows);
 void terminal_view_take(struct terminal_view *v); /* to be the one who types */

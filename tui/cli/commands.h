@@ -260,8 +260,8 @@ static const struct cli_command terminal_verbs[] = {
 			"prints is passed on except for what would read or change this terminal beyond its screen: "
 			"queries, the clipboard, window operations, colours, links other than http.  One person types at a "
 			"time and sets the size; others watch, and C-t takes over.  With --read-only it is only "
-			"watched.  Keys are counted in the audit log, not stored.  When the command ends, its exit "
-			"code is printed and returned.",
+			"watched.  Keys are counted in the audit log, not stored; those that the program never took "
+			"count as well.  When the command ends, its exit code is printed and returned.",
 		.options = terminal_attach_options},
 	{"stop", "AGENT [NAME]", 1, 2, CORE(cli_terminal_stop),
 		.help = "end a terminal's command and remove it from the list",
