@@ -245,7 +245,7 @@ static void add_process(struct foreground *f, const struct process *p, bool *ret
 		name_program(f, p->pid);
 }
 
-void foreground_below(pid_t supervisor, struct foreground *ret)
+void foreground_read(pid_t supervisor, struct foreground *ret)
 {
 	pid_t all[FOREGROUND_TREE] = {supervisor}, tid[FOREGROUND_THREADS];
 	size_t n = 1;
@@ -270,11 +270,4 @@ void foreground_below(pid_t supervisor, struct foreground *ret)
 	}
 	if (!known && ret->front == TERMINAL_FRONT_SLEEPS)
 		ret->front = TERMINAL_FRONT_UNKNOWN;
-}
-
-void foreground_look(pid_t supervisor, const char *id, struct foreground *ret)
-{
-	*ret = (struct foreground){.front = TERMINAL_FRONT_UNKNOWN};
-	if (supervisor > 0 && proc_in_container(supervisor, id))
-		foreground_below(supervisor, ret);
 }

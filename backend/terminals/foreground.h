@@ -23,9 +23,11 @@ struct foreground {
 	bool shell;                                       /* it is a shell that runs no script */
 };
 
-/* Below `supervisor`, a process of the container whose full id is `id`. */
+/* Below `supervisor`, a process of the container whose full id is `id`.  Within a second; what could not be read by then is
+ * unknown, until it has been read. */
 void foreground_look(pid_t supervisor, const char *id, struct foreground *ret);
-/* The same, whatever it is in. */
-void foreground_below(pid_t supervisor, struct foreground *ret);
+/* The same, whatever it is in, within that time; and for however long it takes. */
+void foreground_below(pid_t supervisor, int limit_ms, struct foreground *ret);
+void foreground_read(pid_t supervisor, struct foreground *ret);
 
 #endif

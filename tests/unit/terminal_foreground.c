@@ -65,7 +65,7 @@ static struct foreground expect_front(const struct seen_terminal *t, enum termin
 	struct foreground f = {.front = TERMINAL_FRONT_UNKNOWN};
 
 	for (int waited = 0; waited < PATIENCE_MS; waited += 5) {
-		foreground_below(t->supervisor, &f);
+		foreground_below(t->supervisor, PATIENCE_MS, &f);
 		if (f.front == front && f.n)
 			return f;
 		poll(NULL, 0, 5);
@@ -180,6 +180,23 @@ static void a_terminal_below_is_not_this_one(void **state)
 	end_program(&t);
 }
 
+/* Each of these looks goes on when nobody waits for it any more, and then there is another. */
+static void one_that_takes_too_long_is_left(void **state)
+{
+	const char *script[] = {"sh", "-c", "read x", NULL};
+	struct seen_terminal t = start_program(script);
+	struct foreground f;
+
+	(void)state;
+	for (int i = 0; i < 300; i++) {
+		foreground_below(t.supervisor, 0, &f);
+		foreground_below(getpid(), 0, &f);
+	}
+	f = expect_front(&t, TERMINAL_FRONT_READS);
+	assert_true(has_name(&f, "sh"));
+	end_program(&t);
+}
+
 static void nothing_is_known_of_others(void **state)
 {
 	struct foreground f = {.front = TERMINAL_FRONT_RUNS, .n = 3};
@@ -200,6 +217,7 @@ int main(void)
 		cmocka_unit_test(one_that_computes_runs),
 		cmocka_unit_test(a_long_first_word_is_read),
 		cmocka_unit_test(a_terminal_below_is_not_this_one),
+		cmocka_unit_test(one_that_takes_too_long_is_left),
 		cmocka_unit_test(nothing_is_known_of_others),
 	};
 
