@@ -196,7 +196,6 @@ void held_show(struct held *h, bool now)
 	h->screen.notices = h->seen.notices;
 	h->screen.prompt = h->seen.prompt;
 	memcpy(h->screen.notice, h->seen.notice, sizeof h->screen.notice);
-	memcpy(h->screen.directory, h->seen.directory, sizeof h->screen.directory);
 	/* On a full disk what was there before stays. */
 	screen_file_write(&h->file, &h->screen, NULL);
 	h->changed = false;

@@ -26,8 +26,7 @@ struct screen_header {
 	int32_t exit_code, keeper;
 	int64_t started_ms, changed_ms, answered_ms;
 	uint64_t bells, notices, missed;
-	char title[TERMINAL_TITLE_MAX], notice[TERMINAL_TITLE_MAX], directory[TERMINAL_TITLE_MAX],
-		command[TERMINAL_TITLE_MAX];
+	char title[TERMINAL_TITLE_MAX], notice[TERMINAL_TITLE_MAX], command[TERMINAL_TITLE_MAX];
 	int64_t marked_ms;
 	int32_t supervisor;
 	uint16_t marked_notice, prompt;
@@ -93,7 +92,6 @@ static struct screen_header describe(const struct terminal_screen *s, uint32_t s
 
 	copy_text(h.title, s->title);
 	copy_text(h.notice, s->notice);
-	copy_text(h.directory, s->directory);
 	copy_text(h.command, s->command);
 	return h;
 }
@@ -199,7 +197,6 @@ static void convert_header(struct screen_header *h, bool alive, struct terminal_
 	s->prompt = h->prompt <= PROMPT_LAST ? (uint8_t)h->prompt : 0;
 	read_text(s->title, h->title);
 	read_text(s->notice, h->notice);
-	read_text(s->directory, h->directory);
 	read_text(s->command, h->command);
 }
 

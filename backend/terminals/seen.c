@@ -120,34 +120,6 @@ static void take_kitty_notice(struct seen *s, const char *text, size_t n)
 		take_notice(s, at + 1, n - (size_t)(at + 1 - text));
 }
 
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9'                  ? c - '0'
-		: (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-						     : -1;
-}
-
-/* file://host/path, with %20 and its like. */
-static void take_directory(struct seen *s, const char *url, size_t n)
-{
-	AUTO_STR struct str path = STR_INIT;
-	const char *slash =
-		n > 7 && !memcmp(url, "file://", 7) ? memchr(url + 7, '/', n - 7) : NULL;
-
-	if (!slash)
-		return;
-	n -= (size_t)(slash - url);
-	for (size_t i = 0; i < n; i++) {
-		int high = slash[i] == '%' && n - i > 2 ? hex_digit(slash[i + 1]) : -1;
-		int low = high >= 0 ? hex_digit(slash[i + 2]) : -1;
-
-		if (low >= 0)
-			i += 2;
-		str_addc(&path, low >= 0 ? (char)(high << 4 | low) : slash[i]);
-	}
-	set_text(s->directory, path.s, strlen(path.s));
-}
-
 /* "A", "B", "C", "D;1": the letter, and what belongs to it behind semicolons. */
 static void take_prompt(struct seen *s, const char *text, size_t n)
 {
@@ -163,7 +135,7 @@ static void take_string(struct seen *s, const struct lex_token *t)
 	static const struct {
 		const char *word;
 		void (*take)(struct seen *s, const char *text, size_t n);
-	} words[] = {{"0;", take_title}, {"2;", take_title}, {"7;", take_directory},
+	} words[] = {{"0;", take_title}, {"2;", take_title},
 		{"9;4;", NULL}, /* how far something is, of ConEmu */
 		{"9;", take_notice}, {"777;notify;", take_notice}, {"99;", take_kitty_notice},
 		{"133;", take_prompt}};

@@ -1,9 +1,9 @@
 /*
- * seen.h - what a program tells its terminal besides what to draw: title, bells, notices, where it is, and modes.
+ * seen.h - what a program tells its terminal besides what to draw: title, bells, notices, prompts and modes.
  *
  * From tokens (lex.h).  Titles (OSC 0, 2; xterm's ctlseqs), notices (OSC 9 of iTerm2, OSC 777;notify of rxvt-unicode, OSC
- * 99 of kitty), prompt marks (OSC 133 of FinalTerm), working directory (OSC 7, a file:// URL), private modes.  All texts
- * are neutralised.  A mark says what a program wrote, which may be anything.
+ * 99 of kitty), prompt marks (OSC 133 of FinalTerm), private modes.  All texts are neutralised.  A mark says what a program
+ * wrote, which may be anything.
  *
  * Thread: one owner; plain data; seen_init first.
  */
@@ -56,7 +56,6 @@ struct seen {
 	uint64_t bells, notices;
 	char title[TERMINAL_TITLE_MAX];
 	char notice[TERMINAL_TITLE_MAX];
-	char directory[TERMINAL_TITLE_MAX];
 };
 
 void seen_init(struct seen *s);

@@ -78,8 +78,6 @@ struct terminal_screen {
 	uint8_t prompt;          /* the last prompt mark (OSC 133): 0 none, 1 to 4: A to D */
 	char title[TERMINAL_TITLE_MAX];
 	char notice[TERMINAL_TITLE_MAX]; /* the last one; "" */
-	char directory
-		[TERMINAL_TITLE_MAX]; /* where its shell says that it is, in the container; "" */
 	char command[TERMINAL_TITLE_MAX];
 	struct terminal_cell *cells; /* rows * columns */
 };

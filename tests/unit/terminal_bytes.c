@@ -140,14 +140,9 @@ static void titles_and_notices_are_told(void **state)
 	assert_string_equal(see("\x1b]99;i=1:d=0;Hello\x1b\\").notice, "Hello");
 }
 
-static void places_and_prompts_are_told(void **state)
+static void prompts_are_told(void **state)
 {
-	struct seen s = see("\x1b]7;file://box/work/a%20b%2\a");
-
 	(void)state;
-	assert_string_equal(s.directory, "/work/a b%2");
-	assert_string_equal(see("\x1b]7;http://box/work\a").directory, "");
-	assert_string_equal(see("\x1b]7;file://box/a%00b%0a\a").directory, "/a");
 	assert_int_equal(see("$ ").prompt, SEEN_NO_PROMPT);
 	assert_int_equal(see("\x1b]133;A\a").prompt, SEEN_PROMPT);
 	assert_int_equal(see("\x1b]133;A;k=s\a\x1b]133;C\a").prompt, SEEN_COMMAND);
@@ -342,7 +337,7 @@ int main(void)
 		cmocka_unit_test(bad_sequences_hide_nothing),
 		cmocka_unit_test(long_sequences_are_dropped_and_long_strings_cut),
 		cmocka_unit_test(titles_and_notices_are_told),
-		cmocka_unit_test(places_and_prompts_are_told),
+		cmocka_unit_test(prompts_are_told),
 		cmocka_unit_test(modes_are_followed),
 		cmocka_unit_test(what_draws_passes),
 		cmocka_unit_test(what_does_more_is_refused),

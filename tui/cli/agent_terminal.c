@@ -113,7 +113,6 @@ static void add_terminal_members(struct jsonw *j, const struct terminal_screen *
 		jsonw_null(j, "exit_code");
 	jsonw_text(j, "command", s->command);
 	jsonw_text(j, "title", s->title);
-	jsonw_text(j, "directory", s->directory);
 	jsonw_text(j, "notice", s->notice);
 	jsonw_int(j, "columns", s->columns);
 	jsonw_int(j, "rows", s->rows);
