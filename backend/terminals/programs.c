@@ -128,21 +128,14 @@ static int add_programs(struct terminal_programs *p, const struct config *c, str
 	return 0;
 }
 
-static struct terminal_programs *make_programs(void)
+static int add_shipped(struct terminal_programs *p, struct err *e)
 {
-	struct terminal_programs *p = xcalloc(1, sizeof *p);
-
-	arena_init(&p->mem, 4096);
-	return p;
-}
-
-static int add_text(
-	struct terminal_programs *p, const char *name, const char *text, size_t n, struct err *e)
-{
+	size_t n;
+	const char *text = embedded_file("configs/" FILE_NAME, &n);
 	struct config c;
 	int rc;
 
-	if (config_parse(name, text, n, &c, e))
+	if (config_parse(FILE_NAME, text, n, &c, e))
 		return -1;
 	rc = add_programs(p, &c, e);
 	config_release(&c);
@@ -167,24 +160,12 @@ static int add_own(struct terminal_programs *p, struct err *e)
 	return rc;
 }
 
-struct terminal_programs *terminal_programs_parse(
-	const char *name, const char *text, size_t n, struct err *e)
-{
-	struct terminal_programs *p = make_programs();
-
-	if (!add_text(p, name, text, n, e))
-		return p;
-	terminal_programs_free(p);
-	return NULL;
-}
-
 struct terminal_programs *terminal_programs_open(struct err *e)
 {
-	struct terminal_programs *p = make_programs();
-	size_t n;
-	const char *text = embedded_file("configs/" FILE_NAME, &n);
+	struct terminal_programs *p = xcalloc(1, sizeof *p);
 
-	if (!add_own(p, e) && !add_text(p, FILE_NAME, text, n, e))
+	arena_init(&p->mem, 4096);
+	if (!add_own(p, e) && !add_shipped(p, e))
 		return p;
 	terminal_programs_free(p);
 	return NULL;

@@ -59,11 +59,9 @@ struct terminal_evidence {
 void terminal_judge(const struct terminal_evidence *o, struct terminal_judged *ret);
 
 /* The patterns of known programs: those of the file ~/.config/berth/terminals.yaml, which may be missing, before those that
- * berth has.  NULL: that file is wrong, with its place.  The second: from memory alone. */
+ * berth has.  NULL: that file is wrong, with its place. */
 struct terminal_programs;
 struct terminal_programs *terminal_programs_open(struct err *e);
-struct terminal_programs *terminal_programs_parse(
-	const char *name, const char *text, size_t n, struct err *e);
 void terminal_programs_free(struct terminal_programs *p); /* NULL is fine */
 
 /* What the program, known by one of `names`, shows; text: at most `cap` bytes of it, neutralised. */

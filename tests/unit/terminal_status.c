@@ -4,10 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <berth/config.h>
+#include <berth/file.h>
 #include <berth/mem.h>
 #include <berth/terminal_status.h>
 #include <berth/text.h>
@@ -243,12 +246,31 @@ static const struct {
 	{"unheard-of", "Do you want to proceed?", TERMINAL_SHOWS_NOTHING, ""},
 };
 
+/* Those of a person's file as well; NULL: there is none. */
+static struct terminal_programs *open_programs(const char *own, struct err *e)
+{
+	static char dir[300];
+	char path[340];
+
+	if (!*dir) {
+		snprintf(dir, sizeof dir, "%s/pXXXXXX",
+			getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+		assert_non_null(mkdtemp(dir));
+		assert_int_equal(setenv("XDG_CONFIG_HOME", dir, 1), 0);
+		snprintf(path, sizeof path, "%s/berth", dir);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	snprintf(path, sizeof path, "%s/berth/terminals.yaml", dir);
+	unlink(path);
+	if (own)
+		assert_int_equal(file_replace(path, own, strlen(own), false), 0);
+	return terminal_programs_open(e);
+}
+
 static void known_programs_are_read_from_their_screens(void **state)
 {
 	struct err e = ERR_INIT;
-	size_t n;
-	const char *file = embedded_file("configs/terminals.yaml", &n);
-	struct terminal_programs *p = terminal_programs_parse("terminals.yaml", file, n, &e);
+	struct terminal_programs *p = open_programs(NULL, &e);
 
 	(void)state;
 	if (!p)
@@ -269,8 +291,8 @@ static void known_programs_are_read_from_their_screens(void **state)
 
 static void an_empty_screen_shows_nothing(void **state)
 {
-	static const char text[] = "programs:\n  a:\n    names: [a]\n    question: ['^$', 'x']\n";
-	struct terminal_programs *p = terminal_programs_parse("t", text, sizeof text - 1, NULL);
+	struct terminal_programs *p =
+		open_programs("programs:\n  a:\n    names: [a]\n    question: ['^$', 'x']\n", NULL);
 	const char *name = "a";
 	struct terminal_cell cells[600];
 	struct terminal_screen s = make_screen("", cells);
@@ -292,11 +314,11 @@ static void a_wrong_file_is_refused_with_its_place(void **state)
 		const char *text, *why;
 	} wrong[] = {
 		{"programs:\n  a:\n    names: [a]\n    question: ['(']\n",
-			"t:4:16: `(` is not a regular"},
+			"terminals.yaml:4:16: `(` is not a regular"},
 		{"programs:\n  a:\n    names: [a]\n    questoin: ['x']\n",
 			"did you mean \"question\""},
 		{"programs:\n  a:\n    question: ['x']\n", "names: of the program"},
-		{"programs:\n  a:\n    names: a\n", "t:3:"},
+		{"programs:\n  a:\n    names: a\n", "terminals.yaml:3:"},
 		{"programs:\n  a:\n    names: [[]]\n", "expected a word"},
 		{"programs: 5\n", "expected programs:"},
 		{"programms: {}\n", "did you mean \"programs\""},
@@ -306,7 +328,7 @@ static void a_wrong_file_is_refused_with_its_place(void **state)
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		struct err e = ERR_INIT;
 
-		assert_null(terminal_programs_parse("t", wrong[i].text, strlen(wrong[i].text), &e));
+		assert_null(open_programs(wrong[i].text, &e));
 		assert_int_equal(e.kind, ERR_CONFIG);
 		if (!strstr(e.msg, wrong[i].why))
 			fail_msg("case %zu: %s", i, e.msg);
