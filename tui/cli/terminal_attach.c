@@ -60,7 +60,6 @@ struct attached {
 	bool status_due;  /* on its last line, when that screen is drawn */
 	int signal;       /* that ended it */
 	bool detached;
-	bool left; /* a person stopped this, so the terminal is his shell's */
 	struct key_value kv[3];
 	char keys[24];
 };
@@ -198,19 +197,10 @@ static int take_signals(struct attached *a)
 {
 	for (int sig; (sig = terminal_signal());) {
 		switch (sig) {
-		case SIGTSTP:
-			terminal_write(LEAVE);
-			a->left = true;
-			terminal_stop();
-			break;
+		case SIGTSTP: break; /* C-z is the program's */
 		case SIGCONT:
+			/* A shell that it was stopped in set its own modes. */
 			terminal_raw();
-			/* It may come alone, and the title is kept once. */
-			if (a->left) {
-				str_clear(&a->shown);
-				str_adds(&a->shown, "\x18" ENTER);
-			}
-			a->left = false;
 			/* fall through */
 		case SIGWINCH:
 			read_size(a);
