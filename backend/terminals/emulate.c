@@ -124,11 +124,6 @@ static void flush_pending(struct emulator *em)
 	str_clear(&em->pending);
 }
 
-static int between(int least, int n, int most)
-{
-	return n < least ? least : n > most ? most : n;
-}
-
 struct emulator *emulator_open(int columns, int rows)
 {
 	static const VTermScreenCallbacks callbacks = {
@@ -138,8 +133,9 @@ struct emulator *emulator_open(int columns, int rows)
 	str_init(&em->pending);
 	str_init(&em->answers);
 	em->functions = (VTermAllocatorFunctions){.malloc = allocate, .free = release};
-	em->vt = vterm_new_with_allocator(between(1, rows, TERMINAL_ROWS_MAX),
-		between(TERMINAL_COLUMNS_MIN, columns, TERMINAL_COLUMNS_MAX), &em->functions, NULL);
+	em->vt = vterm_new_with_allocator(terminal_within(1, rows, TERMINAL_ROWS_MAX),
+		terminal_within(TERMINAL_COLUMNS_MIN, columns, TERMINAL_COLUMNS_MAX),
+		&em->functions, NULL);
 	vterm_set_utf8(em->vt, 1);
 	em->state = vterm_obtain_state(em->vt);
 	em->screen = vterm_obtain_screen(em->vt);
@@ -170,7 +166,8 @@ static VTermPos find_cursor(struct emulator *em)
 	flush_pending(em);
 	vterm_state_get_cursorpos(em->state, &at);
 	vterm_get_size(em->vt, &rows, &columns);
-	return (VTermPos){between(0, at.row, rows - 1), between(0, at.col, columns - 1)};
+	return (VTermPos){
+		terminal_within(0, at.row, rows - 1), terminal_within(0, at.col, columns - 1)};
 }
 
 static void answer(struct emulator *em, const char *text)
@@ -331,8 +328,8 @@ void emulator_resize(struct emulator *em, int columns, int rows)
 	 * sequence. */
 	n = snprintf(text, sizeof text, "\x1b[?6l\x1b[r\x1b[%d;%dH", at.row + 1, at.col + 1);
 	vterm_input_write(em->vt, text, (size_t)n);
-	vterm_set_size(em->vt, between(1, rows, TERMINAL_ROWS_MAX),
-		between(TERMINAL_COLUMNS_MIN, columns, TERMINAL_COLUMNS_MAX));
+	vterm_set_size(em->vt, terminal_within(1, rows, TERMINAL_ROWS_MAX),
+		terminal_within(TERMINAL_COLUMNS_MIN, columns, TERMINAL_COLUMNS_MAX));
 	vterm_input_write(em->vt, "\x1b[0n", 4);
 	em->last = 0;
 }

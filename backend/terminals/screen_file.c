@@ -135,11 +135,6 @@ static void read_text(char to[TERMINAL_TITLE_MAX], char from[TERMINAL_TITLE_MAX]
 	text_clean(to, TERMINAL_TITLE_MAX, from);
 }
 
-static int within(int least, int n, int most)
-{
-	return n < least ? least : n > most ? most : n;
-}
-
 static uint32_t check_colour(uint32_t c)
 {
 	if (c & TERMINAL_RGB)
@@ -177,13 +172,13 @@ static void convert_header(struct screen_header *h, bool alive, struct terminal_
 {
 	s->columns = h->columns;
 	s->rows = h->rows;
-	s->cursor_x = within(0, h->cursor_x, h->columns - 1);
-	s->cursor_y = within(0, h->cursor_y, h->rows - 1);
+	s->cursor_x = terminal_within(0, h->cursor_x, h->columns - 1);
+	s->cursor_y = terminal_within(0, h->cursor_y, h->rows - 1);
 	s->cursor_shown = h->cursor_shown != 0;
 	s->status = h->status == TERMINAL_ENDED ? TERMINAL_ENDED
 		: alive                         ? TERMINAL_RUNS
 						: TERMINAL_LOST;
-	s->exit_code = within(0, h->exit_code, 255);
+	s->exit_code = terminal_within(0, h->exit_code, 255);
 	s->keeper = alive && h->keeper > 0 ? h->keeper : 0;
 	s->started_ms = h->started_ms;
 	s->changed_ms = h->changed_ms;

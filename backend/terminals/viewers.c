@@ -15,11 +15,6 @@
 
 #define PIECE 16384
 
-static int bound(int least, int n, int most)
-{
-	return n < least ? least : n > most ? most : n;
-}
-
 static void make_stale(struct viewer *v)
 {
 	str_release(&v->rest);
@@ -28,8 +23,8 @@ static void make_stale(struct viewer *v)
 
 void viewer_resize(struct viewer *v, const struct terminals_size *size)
 {
-	v->columns = bound(1, size->columns, TERMINAL_COLUMNS_MAX);
-	v->rows = bound(1, size->rows, TERMINAL_ROWS_MAX);
+	v->columns = terminal_within(1, size->columns, TERMINAL_COLUMNS_MAX);
+	v->rows = terminal_within(1, size->rows, TERMINAL_ROWS_MAX);
 	make_stale(v);
 }
 

@@ -82,6 +82,11 @@ struct terminal_screen {
 	struct terminal_cell *cells; /* rows * columns */
 };
 void terminal_screen_release(struct terminal_screen *s);
+/* n, or what is nearest to it from `least` to `most`, which is not less. */
+static inline int terminal_within(int least, int n, int most)
+{
+	return n < least ? least : n > most ? most : n;
+}
 
 /* A to Z, a to z, 0 to 9, dots, hyphens and underscores, no dot in front.  0, or -1 with ERR_USAGE. */
 int terminal_check_name(const char *name, struct err *e);

@@ -145,21 +145,16 @@ static void draw_cell(
 	canvas_textn(c, x, y, w, style_of(k, cursor), text, n);
 }
 
-static int within(int least, int n, int most)
-{
-	return n > most ? most : n < least ? least : n;
-}
-
 /* Of a screen that is larger than the area the part with the cursor. */
 static void draw_screen(struct preview *s, struct canvas *c, struct area a)
 {
 	const struct terminal_screen *t = &s->shown->screen;
 	int below = t->rows - a.h, beyond = t->columns - a.w, top, left;
 
-	s->up = within(0, s->up, below > 0 ? below : 0);
-	s->side = within(0, s->side, beyond > 0 ? beyond : 0);
-	top = below > 0 ? within(0, t->cursor_y - a.h + 1, below) : 0;
-	top = within(0, top - s->up, below > 0 ? below : 0);
+	s->up = terminal_within(0, s->up, below > 0 ? below : 0);
+	s->side = terminal_within(0, s->side, beyond > 0 ? beyond : 0);
+	top = below > 0 ? terminal_within(0, t->cursor_y - a.h + 1, below) : 0;
+	top = terminal_within(0, top - s->up, below > 0 ? below : 0);
 	left = s->side;
 	for (int y = 0; y < a.h && top + y < t->rows; y++)
 		for (int x = 0; x < a.w && left + x < t->columns; x++) {
