@@ -71,12 +71,13 @@ pid_t sandbox_files(pid_t init, const char *id)
 
 	if (!sandbox_is(init))
 		return init;
-	/* What runs in a container can call itself anything, but not be in another one's cgroup. */
+	/* What runs in a container can call itself anything, but not be in another one's cgroup, which is asked first: the
+	 * command line of another agent's process may be in a page that never comes. */
 	proc = opendir("/proc");
 	while (proc && !found && (x = readdir(proc))) {
 		pid_t pid = (pid_t)atoi(x->d_name);
 
-		if (is_called(pid, GOFER) && tree_is_here(pid, id))
+		if (pid > 0 && tree_is_here(pid, id) && is_called(pid, GOFER))
 			found = pid;
 	}
 	return found;

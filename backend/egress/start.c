@@ -82,16 +82,17 @@ static bool is_end_of(pid_t pid, const struct str *words)
 	const char *numbers;
 	char path[64];
 
-	snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-	if (file_read(AT_FDCWD, path, 0, 4096, &text, NULL) || text.len <= words->len ||
-		memcmp(text.s, words->s, words->len) != 0)
-		return false;
-	/* In a container anybody can call himself so: there it has a second number. */
+	/* In a container anybody can call himself so: there it has a second number.  Its command line is not asked for: it may
+	 * be in a page that never comes. */
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
 	if (file_read(AT_FDCWD, path, 0, 65536, &status, NULL))
 		return false;
 	numbers = strstr(status.s, "\nNSpid:\t");
-	return numbers && numbers[8 + strcspn(numbers + 8, "\t\n")] == '\n';
+	if (!numbers || numbers[8 + strcspn(numbers + 8, "\t\n")] != '\n')
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+	return !file_read(AT_FDCWD, path, 0, 4096, &text, NULL) && text.len > words->len &&
+		!memcmp(text.s, words->s, words->len);
 }
 
 static void kill_end_process(int pidfd)
