@@ -14,10 +14,9 @@ static const struct cli_option globals[] = {
 	{0, "theme", "THEME", "colours: a shipped theme or the path of a theme file"},
 	{0, "read-only", NULL, "refuse everything that changes something"},
 	{0, "ascii", NULL, "draw with ASCII only"},
-	{0, "script", "FILE", "run the console by a script, without a terminal"},
-	{0, "demo", "FILE",
-		"play a script on this terminal, read-only and at a pace that can be followed"},
-	{0, "settings", "FILE", "read this instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
+	{0, "script", "FILE", "run the console from a script, without a terminal"},
+	{0, "demo", "FILE", "play a script on this terminal, read-only and slowly enough to watch"},
+	{0, "settings", "FILE", "settings to read instead of $XDG_CONFIG_HOME/berth/berth.yaml"},
 	{'h', "help", NULL, "show help for a command"},
 	{'V', "version", NULL, "print the version"},
 	{0},
@@ -36,9 +35,9 @@ static const struct cli_option json_options[] = {
 	{0},
 };
 
-#define ALL_HOSTS                                                           \
-	{                                                                   \
-		0, "all-hosts", NULL, "of all hosts of berth.yaml together" \
+#define ALL_HOSTS                                                       \
+	{                                                               \
+		0, "all-hosts", NULL, "include all hosts in berth.yaml" \
 	}
 
 static const struct cli_option ps_options[] = {
@@ -46,7 +45,8 @@ static const struct cli_option ps_options[] = {
 	{'a', "all", NULL, "include stopped containers"},
 	{'q', "quiet", NULL, "print ids only"},
 	{'f', "filter", "KEY=VALUE",
-		"only rows that match: id, name (an expression), agent, state, health, image, label, exited, project, host; repeatable"},
+		"only rows that match: id, name (a regex), agent, state, health, image, label, "
+		"exited, project, host; repeatable"},
 	{0, "format", "FORMAT",
 		"table, json, or text with fields such as {{.Name}}; \"table TEXT\" aligns it"},
 	JSON,
@@ -55,8 +55,8 @@ static const struct cli_option ps_options[] = {
 
 static const struct cli_option stats_options[] = {
 	ALL_HOSTS,
-	{0, "no-stream", NULL, "print them once"},
-	{0, "format", "FORMAT", "table, or text with fields such as {{.Name}} {{.CPU}}, as of ps"},
+	{0, "no-stream", NULL, "print one sample and exit"},
+	{0, "format", "FORMAT", "table, or text with fields such as {{.Name}} {{.CPU}}, as for ps"},
 	{0},
 };
 
@@ -93,7 +93,7 @@ static const struct cli_option kill_options[] = {
 };
 
 static const struct cli_option limit_options[] = {
-	{'m', "memory", "SIZE", "memory; also swap, if they had one limit"},
+	{'m', "memory", "SIZE", "memory; also swap, if they share one limit"},
 	{0, "cpus", "N", "number of CPUs, such as 1.5"},
 	{0, "pids", "N", "processes and threads"},
 	FOREIGN,
@@ -123,7 +123,7 @@ static const struct cli_option logs_options[] = {
 	{0, "since", "WHEN", "not before 2026-11-20T21:45, or 10m, 2h, 3d ago"},
 	{0, "until", "WHEN", "not after"},
 	{'g', "grep", "RE", "only matching lines; of all containers if none is named"},
-	{0, "filter", "KEY=VALUE", "of these, as for ps; repeatable"},
+	{0, "filter", "KEY=VALUE", "only containers that match, as for ps; repeatable"},
 	{'m', "max", "N", "with --grep: end after N lines (default: 10000)"},
 	{0, "json", NULL, "one object per line"},
 	{0},
@@ -142,7 +142,7 @@ static const struct cli_option history_options[] = {
 static const struct cli_option events_options[] = {
 	{'f', "filter", "KEY=VALUE", "only events that match: type, event, name, id; repeatable"},
 	{0, "since", "WHEN", "from then on, as far as the engine remembers (default 10m)"},
-	{0, "until", "WHEN", "not after; then it ends"},
+	{0, "until", "WHEN", "up to this time; then it exits"},
 	{0, "format", "FORMAT",
 		"json, or text with fields such as {{.Type}} {{.Action}} {{.Name}}"},
 	{0, "json", NULL, "one object per line"},
@@ -158,7 +158,7 @@ static const struct cli_option doctor_options[] = {
 static const struct cli_option check_options[] = {
 	{0, "warning", "EXPR", "when to warn: disk>80%,drift>0 ..."},
 	{0, "critical", "EXPR", "when it is critical: disk>90%,unhealthy>0 ..."},
-	{0, "timeout", "S", "what is not known after S seconds is UNKNOWN (default: 10)"},
+	{0, "timeout", "S", "report what is not known after S seconds as UNKNOWN (default: 10)"},
 	{0},
 };
 
@@ -166,8 +166,7 @@ static const struct cli_option report_options[] = {
 	{0, "session", "ID", "only what belongs to this session (`berth ps --json` names it)"},
 	{0, "since", "TIME", "2026-11-20T21:45, or 10m, 2h, 3d ago"},
 	{0, "until", "TIME", "likewise"},
-	{'o', "out", "FILE",
-		"write it there, readable by you alone, instead of to standard output"},
+	{'o', "out", "FILE", "file to write, readable only by you (default: standard output)"},
 	{0},
 };
 
@@ -176,7 +175,7 @@ static const struct cli_option up_options[] = {
 	{0, "final", "AGENT",
 		"MassGen's final agent: the only one that may write to context paths"},
 	{0, "workspace", "[AGENT=]DIR",
-		"an agent's workspace in a MassGen run (default: in the newest); repeatable"},
+		"an agent's workspace of a MassGen run (default: the newest run); repeatable"},
 	{0, "replace", NULL,
 		"take over agents of these names that are up from another file, and end what they run"},
 	JSON,
@@ -209,7 +208,7 @@ static const struct cli_option exec_options[] = {
 	{'w', "workdir", "DIR", "start it in this directory of the container"},
 	{'e', "env", "NAME=VALUE",
 		"set a variable; with NAME alone, to its value here; repeatable"},
-	{'u', "user", "USER", "run it as this user; in berth's own containers only as their own"},
+	{'u', "user", "USER", "run it as this user; containers of berth's allow only their own"},
 	JSON,
 	{0},
 };
@@ -236,14 +235,14 @@ static const struct cli_option image_build_options[] = {
 };
 
 static const struct cli_option image_remove_options[] = {
-	{0, "force", NULL, "even with several names, or used by stopped containers"},
+	{0, "force", NULL, "even if it has several names, or stopped containers use it"},
 	JSON,
 	{0},
 };
 
 static const struct cli_option held_list_options[] = {
 	{'q', "quiet", NULL, "print ids only; of volumes, their names"},
-	{0, "fast", NULL, "do not have the engine measure sizes"},
+	{0, "fast", NULL, "leave out sizes, which the engine must measure"},
 	JSON,
 	{0},
 };

@@ -89,15 +89,15 @@ cli_run_fn bench_list, bench_run_command, bench_compare, bench_report, bench_tre
 
 #include "cli/command_options.h"
 
-#define HELD_REMOVE                                                                                         \
-	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks for their number, "        \
-	"elsewhere it needs --yes.  Each is checked again right before it is removed; if one is protected " \
+#define HELD_REMOVE                                                                                          \
+	"Shows a plan of exact ids with sizes and owners.  On a terminal it asks you to type their number, " \
+	"elsewhere it needs --yes.  Each is checked again right before it is removed; if one is protected "  \
 	"or used by a container, even a stopped one, nothing is removed."
 
 static const struct cli_command image_verbs[] = {
 	{"ls", "", 0, 0, CORE(cli_held_list), .former = "list",
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the images of the engine and who uses them",
+		.help = "print the engine's images and which containers use them",
 		.about =
 			"Also shows how many of their bytes are in layers shared with other images.",
 		.options = held_list_options, .schema = "berth.images/1"},
@@ -105,14 +105,14 @@ static const struct cli_command image_verbs[] = {
 		.needs = NEEDS_ENGINE, .help = "build a shipped image, or a directory",
 		.about =
 			"SHIPPED is shell, python, node, runtime or runtime-sudo.  If mmdebstrap is "
-			"installed, its base is created on this machine and the build needs no registry.  "
-			"DIR contains a Dockerfile; files that match its .dockerignore are not sent, or "
-			"those of Dockerfile.dockerignore if there is one next to the Dockerfile.  C-c "
-			"cancels the build.",
+			"installed, its base is created on this machine and the build needs no "
+			"registry.  DIR contains a Dockerfile; files that match its .dockerignore "
+			"(or Dockerfile.dockerignore, if that is next to the Dockerfile) are not "
+			"sent.  C-c cancels the build.",
 		.options = image_build_options, .schema = "berth.image/1"},
 	{"pull", "IMAGE", 1, 1, IMAGE(cli_image_pull, true), .needs = NEEDS_ENGINE,
 		.help = "fetch an image from its registry",
-		.about = "Logins are those that `docker login` wrote into its configuration file.",
+		.about = "Uses the logins that `docker login` saved in its configuration file.",
 		.options = json_options, .schema = "berth.image/1"},
 	{"import", "FILE IMAGE", 2, 2, IMAGE(cli_image_import, true), .needs = NEEDS_ENGINE,
 		.help = "create an image from a tar file",
@@ -170,10 +170,10 @@ static const struct cli_option net_log_options[] = {
 };
 
 #define NET_RULES                                                                                           \
-	"RULE is NAME, *.NAME (all below it, not itself), or either with :PORT; without a port, port 443 "  \
-	"and only TLS for that name; tls:// before it requires TLS on another port, where any protocol is " \
-	"allowed otherwise.  It applies to new connections until `berth down`; a denial takes precedence. " \
-	"--save also adds it to the list in the team file."
+	"RULE is NAME or *.NAME (its subdomains, not NAME itself), each with or without :PORT.  Without a " \
+	"port it means port 443, and only TLS for that name.  On other ports any protocol is allowed, "     \
+	"unless tls:// comes before the name.  It applies to new connections until `berth down`; a denial " \
+	"takes precedence.  --save also adds it to the list in the team file."
 
 static const struct cli_option net_decide_options[] = {
 	{0, "save", NULL,
@@ -183,7 +183,7 @@ static const struct cli_option net_decide_options[] = {
 
 static const struct cli_option net_ask_options[] = {
 	{0, "answer", "WORD", "decide on TARGET and exit: once, session (until down) or deny"},
-	{0, "json", NULL, "one JSON object a line: each queue that changed"},
+	{0, "json", NULL, "one JSON object per line: each queue that changed"},
 	{0, "list", NULL, "print the waiting requests and exit"},
 	{0},
 };
@@ -200,7 +200,7 @@ static const struct cli_option terminal_start_options[] = {
 	{'w', "workdir", "DIR", "start it in this directory of the container"},
 	{0, "size", "COLUMNSxROWS", "its size (default: 80x24)"},
 	{0, "restart", NULL,
-		"only if it is listed and has ended, as the keeper does after a failure"},
+		"start one that is listed and has ended, as the keeper does after a failure"},
 	{0},
 };
 
@@ -210,7 +210,7 @@ static const struct cli_option terminal_send_options[] = {
 };
 
 static const struct cli_option terminal_attach_options[] = {
-	{0, "read-only", NULL, "watch, and type nothing"},
+	{0, "read-only", NULL, "only watch: keys do not reach it"},
 	{0},
 };
 
@@ -219,49 +219,55 @@ static const struct cli_command terminal_verbs[] = {
 		.takes_words = CLI_WORDS_TAKEN,
 		.help = "start a command in a terminal that outlives this one",
 		.about =
-			"The command (default: what terminal: of the team file says of NAME, else bash or sh) runs in the agent's container and continues "
-			"when berth exits or the connection to this machine is lost.  It ends with "
-			"`berth terminal stop`, `berth down` or its container.  The command rules and limits "
-			"of `berth exec` apply when it starts; what is typed into it is not checked by them.  "
-			"NAME is main if it is not given; at most 32 terminals of an agent.  A container "
-			"without a lane cannot have terminals.",
+			"The command (default: the one under terminal: in the team file for NAME, "
+			"else bash or sh) runs in the agent's container and continues when berth "
+			"exits or the connection to this machine is lost.  It ends with `berth "
+			"terminal stop`, `berth down` or its container.  The command rules and "
+			"limits of `berth exec` apply when it starts; they do not check what is "
+			"typed into it.  NAME defaults to main; an agent has at most 32 terminals.  "
+			"A container without a lane cannot have terminals.",
 		.options = terminal_start_options},
 	{"list", "[AGENT]", 0, 1, CORE(cli_terminal_list), .help = "print the terminals of agents",
 		.about =
-			"STATUS is waiting (for a person), working, idle (at its prompt), quiet (nothing shows "
-			"what it does) or ended; REASON is what was seen.  Berth looks in this order: whether the "
-			"foreground processes sleep in a read of the terminal, bells and notices, the screens of "
-			"known programs (~/.config/berth/terminals.yaml adds to them), silence.  "
-			"SINCE is counted from its last output, from the bell or notice that it waits with, or from "
-			"its end.  A terminal that ended is listed until it is stopped or started again.  A terminal is "
-			"lost (--json) if the process that kept it was killed; its command is then ended.",
+			"STATUS is waiting (for a person), working, idle (at its prompt), quiet "
+			"(nothing shows what it does) or ended; REASON is the observation behind "
+			"it.  berth checks, in this order: whether the foreground processes wait in "
+			"a read of the terminal, bells and notices, the screens of known programs "
+			"(~/.config/berth/terminals.yaml adds to them), and silence.  SINCE is the "
+			"time since its last output, since the bell or notice with which it waits, "
+			"or since its end.  A terminal that ended is listed until it is stopped or "
+			"started again.  In --json, a terminal is lost if the process that kept it "
+			"was killed; its command has then been ended, too.",
 		.options = json_options, .schema = "berth.terminals/1"},
 	{"screen", "AGENT [NAME]", 1, 2, CORE(cli_terminal_screen),
 		.help = "print what a terminal shows now",
 		.about =
-			"The text of its screen, or with --json also its cursor, title and size.  Of one "
-			"that ended, its last screen.",
+			"The text of its screen; with --json also its cursor, title and size.  For "
+			"a terminal that has ended, its last screen.",
 		.options = json_options, .schema = "berth.terminal_screen/1"},
 	{"send", "AGENT [NAME] [--] [TEXT...]", 1, -1, CORE(cli_terminal_send),
 		.takes_words = CLI_WORDS_TAKEN, .help = "type text or keys into a terminal",
 		.about =
-			"TEXT is typed as it is, its words separated by a space, without Enter; if its program "
-			"has enabled bracketed paste, as a paste.  Control characters are refused; --key types "
-			"keys: Enter, Tab, BTab, Esc, Space, BSpace, Up, Down, Left, Right, Home, End, Insert, "
-			"Delete, PageUp, PageDown, F1 to F12, C-c, M-x.  Without NAME, or with --key and TEXT, "
-			"put -- before TEXT of several words.  If the program does not read for 5 seconds, the rest "
-			"is dropped and the number of bytes taken is reported.  What is typed is recorded in the "
-			"audit log, its first 512 bytes.",
+			"TEXT is typed as it is, its words separated by a space and without Enter, "
+			"and as a paste if the program has enabled bracketed paste.  Control "
+			"characters are refused; --key types keys: Enter, Tab, BTab, Esc, Space, "
+			"BSpace, Up, Down, Left, Right, Home, End, Insert, Delete, PageUp, "
+			"PageDown, F1 to F12, C-c, M-x.  Without NAME, or with --key and TEXT, put "
+			"-- before TEXT of several words.  If the program does not read for 5 "
+			"seconds, the rest is dropped and the number of bytes taken is reported.  "
+			"The first 512 bytes of what is typed are recorded in the audit log.",
 		.options = terminal_send_options},
 	{"attach", "AGENT [NAME]", 1, 2, CORE(cli_terminal_attach), .needs = NEEDS_SETTINGS,
 		.help = "use a terminal in full screen",
 		.about =
-			"C-] detaches (terminals.detach in berth.yaml); the terminal continues.  What its program "
-			"prints is passed on except for what would read or change this terminal beyond its screen: "
-			"queries, the clipboard, window operations, colours, links other than http.  One person types at a "
-			"time and sets the size; others watch, and C-t takes over.  With --read-only it is only "
-			"watched.  Keys are counted in the audit log, not stored; those that the program never took "
-			"count as well.  When the command ends, its exit code is printed and returned.",
+			"C-] detaches (terminals.detach in berth.yaml); the terminal continues.  "
+			"Its program's output is passed on, except for sequences that would read or "
+			"change this terminal beyond its screen: queries, the clipboard, window "
+			"operations, colours, links other than http.  One person types at a time "
+			"and sets the size; others watch, and C-t takes over.  The audit log "
+			"records the number of keys, not the keys; those that the program never "
+			"read are counted, too.  When the command ends, its exit code is printed "
+			"and returned.",
 		.options = terminal_attach_options},
 	{"stop", "AGENT [NAME]", 1, 2, CORE(cli_terminal_stop),
 		.help = "end a terminal's command and remove it from the list",
@@ -273,9 +279,9 @@ static const struct cli_command agent_verbs[] = {
 	{"list", "", 0, 0, CORE(cli_agent_list), .needs = NEEDS_ENGINE | TAKES_TEAM,
 		.help = "print the agents and why they need attention",
 		.about =
-			"The agents of this user on the engine, and with -c FILE those of the file that are down.  "
-			"ATTENTION is the gravest reason to look at an agent, in the words of the Agents view, and "
-			"SINCE its age.",
+			"The agents of this user on the engine, and with -c FILE those of the file "
+			"that are down.  ATTENTION is the most serious reason to look at an agent, "
+			"worded as in the Agents view, and SINCE the age of that reason.",
 		.options = json_options, .schema = "berth.agents/1"},
 	{0},
 };
@@ -298,17 +304,16 @@ static const struct cli_command host_verbs[] = {
 static const struct cli_command port_verbs[] = {
 	{"open", "AGENT PORT[:HOSTPORT]", 2, 2, CORE(cli_port_open),
 		.help = "reach a server in an agent's container from this machine",
-		.about =
-			"The server listens on its container's loopback, which needs no network, and is "
-			"reached at 127.0.0.1:HOSTPORT here (default: PORT; 0: any free port) until "
-			"`berth port close` or the end of the container.  At most 16 ports of a "
-			"container, and 256 connections.",
+		.about = "The server listens on its container's loopback, which needs no network, "
+			 "and is reached at 127.0.0.1:HOSTPORT here (default: PORT; 0: any free "
+			 "port) until `berth port close` or the end of the container.  A container "
+			 "has at most 16 ports and 256 connections open.",
 		.options = port_open_options, .schema = "berth.port/1"},
 	{"close", "AGENT PORT", 2, 2, CORE(cli_port_close),
 		.help = "close a port and its connections"},
 	{"list", "[AGENT]", 0, 1, CORE(cli_port_list), .help = "print the ports that are open",
-		.about =
-			"A port is lost if the process that serves it was killed or the engine restarted its container: open it again or close it.",
+		.about = "A port is lost if the process that serves it was killed or the engine "
+			 "restarted its container: open it again or close it.",
 		.options = json_options, .schema = "berth.ports/1"},
 	{0},
 };
@@ -329,18 +334,19 @@ static const struct cli_command net_verbs[] = {
 		.about = "Open connections that are no longer allowed are closed."},
 	{"ask", "[AGENT [TARGET]]", 0, 2, CORE(cli_net_ask), .help = "decide what agents may reach",
 		.about =
-			"For agents whose network: says ask: true.  While this (or a console) runs, "
-			"connections that no rule decides wait for an answer, given as a line of input: "
-			"`a`, `s` or `x` and a number of the list, or `once`, `session` or `deny` "
-			"with AGENT and TARGET.  The first answer counts.",
+			"For agents that have ask: true under network:.  While this command or a "
+			"console runs, connections that no rule decides wait for an answer.  An "
+			"answer is a line of input: `a`, `s` or `x` and a number from the list, or "
+			"`once`, `session` or `deny` with AGENT and TARGET.  The first answer "
+			"counts.",
 		.options = net_ask_options, .schema = "berth.net_ask/1"},
 	{"test", "AGENT TARGET", 2, 2, CORE(cli_net_test),
 		.help = "show which rule decides on HOST[:PORT]",
 		.about = "No name is resolved and no connection is made.", .options = json_options,
 		.schema = "berth.net_test/1"},
 	{"log", "AGENT", 1, 1, CORE(cli_net_log), .help = "print the connections of an agent",
-		.about = "Allowed and refused, the newest last.", .options = net_log_options,
-		.schema = "berth.net_log/1"},
+		.about = "Refused connections are included; the newest is last.",
+		.options = net_log_options, .schema = "berth.net_log/1"},
 	{"usage", "AGENT", 1, 1, CORE(cli_net_usage),
 		.help = "print the connections and bytes of an agent, for each host and port",
 		.options = json_options, .schema = "berth.net_usage/1"},
@@ -349,7 +355,7 @@ static const struct cli_command net_verbs[] = {
 
 static const struct cli_command volumes_verbs[] = {
 	{"ls", "", 0, 0, CORE(cli_held_list), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
-		.help = "print the volumes of the engine and who uses them",
+		.help = "print the engine's volumes and which containers use them",
 		.options = held_list_options, .schema = "berth.volumes/1"},
 	{"rm", "VOLUME...", 1, 1000, CORE(cli_held_remove), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove volumes and their files after confirming a plan",
@@ -377,7 +383,7 @@ static const struct cli_command networks_verbs[] = {
 };
 
 static const struct cli_option journal_cast_options[] = {
-	{'o', "out", "FILE", "write it there instead of to standard output"},
+	{'o', "out", "FILE", "file to write to (default: standard output)"},
 	{0, "raw", NULL,
 		"include all control sequences; an agent's output can then control your terminal"},
 	{0},
@@ -385,9 +391,10 @@ static const struct cli_option journal_cast_options[] = {
 
 static const struct cli_command journal_verbs[] = {
 	{"list", "AGENT", 1, 1, CORE(cli_journal_list),
-		.help = "print what an agent ran, oldest first",
-		.about = "The last commands (setting journal.commands), until `berth down`.  "
-			 "AGENT may be its container.  `berth journal AGENT` is the same.",
+		.help = "print the commands of an agent, oldest first",
+		.about =
+			"The last commands, as many as the setting journal.commands keeps, until `berth down`.  "
+			"AGENT may be its container.  `berth journal AGENT` is the same.",
 		.options = json_options, .schema = "berth.journal/1"},
 	{"cast", "AGENT [COMMAND]", 1, 2, CORE(cli_journal_cast),
 		.help = "write the commands of an agent as an asciicast recording",
@@ -410,12 +417,13 @@ static const struct cli_command audit_verbs[] = {
 	{"verify", "[FILE]", 0, 1, CORE(cli_audit_verify),
 		.help = "check that nothing was changed, removed or added",
 		.about =
-			"Checks this user's log, or FILE: a directory or a bundle.  On damage it reports "
-			"what and where, and exits with 1.  Not detectable: the account's owner can "
-			"rewrite records newer than the last checkpoint (their number is printed), and a "
-			"replaced log is only noticed with --head or --key.  If retention removed the "
-			"records to compare with, the answer is \"unproven\", not clean: for a pruned "
-			"log, save a newer head, and use --key only together with it.",
+			"Checks this user's log, or FILE: a directory or a bundle.  On damage it "
+			"reports what and where, and exits with 1.  Not detectable: the account's "
+			"owner can rewrite records newer than the last checkpoint (their number is "
+			"printed), and a log that was replaced as a whole is detected only with "
+			"--head or --key.  If retention removed the records to compare with, the "
+			"answer is \"unproven\", not clean: for a pruned log, save a newer head, "
+			"and use --key only together with it.",
 		.options = audit_verify_options, .schema = "berth.audit_verify/1"},
 	{"export", "[FILE]", 0, 1, CORE(cli_audit_export),
 		.help = "write a bundle that can be checked on another machine, or the decisions in it",
@@ -473,7 +481,7 @@ static const struct cli_command config_verbs[] = {
 		.help = "check a configuration file",
 		.about =
 			"The file can be settings (berth.yaml), a theme, a benchmark suite, or a team file of berth "
-			"or MassGen; its keys decide which.  Every error is printed with file, line and column, what "
+			"or MassGen; its keys determine which.  Every error is printed with file, line and column, what "
 			"was found, what was expected and the closest known key.  For a team file, shows what each "
 			"definition becomes: image, user, mounts, limits, network, isolation, and what is loosened "
 			"and why.",
@@ -492,7 +500,7 @@ static const struct cli_option mcp_options[] = {
 	{0, "allow-changes", NULL,
 		"with --operator: it may request changes, each confirmed in a console"},
 	{0, "tools", "GROUP,...", "only these groups: files, commands, tools, workspace"},
-	{0, "workspace", "DIR", "the workspace in a MassGen run (default: in the newest)"},
+	{0, "workspace", "DIR", "the workspace of a MassGen run (default: the newest run)"},
 	{0},
 };
 
@@ -506,14 +514,16 @@ static const struct cli_command commands[] = {
 	{"ps", "", 0, 0, CORE(cli_ps), .needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
 		.help = "print containers and their statistics once",
 		.about =
-			"Takes two samples 250 ms apart to compute CPU and rates.  Without --all only "
-			"running, paused and restarting containers are listed, or those in the states that "
-			"--filter state= names.  If --filter is given several times, a row must match one value of each key, as with docker: name= is a "
-			"regular expression that any part of the name may match, id= the beginning of an id, image= a "
-			"part of an image's name, state= (or status=) one of created, running, paused, restarting, "
-			"removing, exited and dead, health= one of starting, healthy, unhealthy and none, label= KEY or KEY=VALUE (a row must have all "
-			"that are given), exited= an exit code, of containers that ended.  Unknown "
-			"values are null in JSON and a dash in the table.",
+			"Takes two samples 250 ms apart to compute CPU and rates.  Without --all "
+			"only running, paused and restarting containers are listed, or those in the "
+			"states that --filter state= names.  If --filter is given several times, a "
+			"row must match one value of each key, as with docker: name= is a regular "
+			"expression that any part of the name may match, id= the beginning of an "
+			"id, image= a part of an image's name, state= (or status=) one of created, "
+			"running, paused, restarting, removing, exited and dead, health= one of "
+			"starting, healthy, unhealthy and none, label= KEY or KEY=VALUE (a row must "
+			"have all that are given), exited= an exit code, of containers that ended.  "
+			"Unknown values are null in JSON and a dash in the table.",
 		.options = ps_options, .schema = "berth.ps/1"},
 	{"stats", "[CONTAINER...]", 0, -1, CORE(cli_stats),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
@@ -526,28 +536,30 @@ static const struct cli_command commands[] = {
 	{"logs", "[CONTAINER...]", 0, -1, CORE(cli_logs), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print the logs of containers, merged, or search them",
 		.about =
-			"CONTAINER is a name, an id or its beginning, or an agent; of an agent what its commands "
-			"printed, as far as it is kept (`berth journal`).  WHEN, as every time on "
-			"berth's command line, is a date with or without a time of day (local, or with Z or "
-			"+02:00), seconds since 1970, or an age such as 1h30m or 2d.  A container's "
-			"stderr goes to stderr, in the original order; on a terminal control characters "
-			"are made visible.  Several logs are merged by time; with -f lines are printed as "
-			"they arrive.  -f ends when the containers have exited or are removed; one that "
-			"is restarted within two seconds, or by its restart policy, is still followed.  "
-			"With several containers, --grep or --json, lines over 1 MiB are truncated with a "
-			"warning, and the exit code is 1.  A line that a run left without its newline ends where the next "
-			"run begins if -t is given; with a terminal, the engine's time of the next is printed within it.  "
-			"With "
-			"--grep RE, a Perl regular expression (small letters match capitals, too; a leading ! "
-			"inverts), matching lines are printed as they are found, sixteen containers at a time; without a match the exit code is 1.",
+			"CONTAINER is a name, an id or its beginning, or an agent; for an agent the "
+			"output of its commands is printed, as far as it is kept (`berth journal`).  "
+			"WHEN, like every time on berth's command line, is a date with or without a "
+			"time of day (local, or with Z or +02:00), seconds since 1970, or an age "
+			"such as 1h30m or 2d.  A container's stderr goes to stderr, in the original "
+			"order; on a terminal control characters are made visible.  Several logs "
+			"are merged by time; with -f lines are printed as they arrive.  -f ends "
+			"when the containers have exited or are removed; one that is restarted "
+			"within two seconds, or by its restart policy, is still followed.  With "
+			"several containers, --grep or --json, lines over 1 MiB are truncated with "
+			"a warning, and the exit code is 1.  A line that a run left without its "
+			"newline ends where the next run begins if -t is given; with a terminal, "
+			"the engine's time of the next is printed within it.  With --grep RE, a "
+			"Perl regular expression (small letters match capitals, too; a leading ! "
+			"inverts), matching lines are printed as they are found, sixteen containers "
+			"at a time; without a match the exit code is 1.",
 		.options = logs_options, .schema = "berth.log_line/1"},
 	{"inspect", "CONTAINER...", 1, -1, CORE(cli_inspect),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "print what the engine knows about containers, as JSON",
-		.about =
-			"--format takes the path of a member, of which names may have dots "
-			"({{.Config.Labels.com.example.team}}), and the number of an element ({{.Mounts.0.Source}}); "
-			"{{json .Mounts}} prints it as JSON.  A member that is not there is an error.",
+		.about = "--format takes the path of a member.  Names in it may contain dots "
+			 "({{.Config.Labels.com.example.team}}), and an element of a list is given "
+			 "by its number ({{.Mounts.0.Source}}); {{json .Mounts}} prints a value as "
+			 "JSON.  A missing member is an error.",
 		.options = inspect_options},
 	{"top", "CONTAINER", 1, 1, CORE(cli_top),
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE | PRINTS_USE,
@@ -559,12 +571,13 @@ static const struct cli_command commands[] = {
 	{"history", "[CONTAINER]", 0, 1, CORE(cli_history),
 		.help = "print the usage and the events of a container over time",
 		.about =
-			"CONTAINER is a name, or an agent; without one, the recorded containers are listed.  While a console "
-			"runs it keeps a value a second for ten minutes, one for ten seconds for six hours and "
-			"one for five minutes for thirty days of up to 192 containers, in a file of 62 MB in the "
-			"state directory.  Otherwise the keeper (`berth workspace keep`) records one "
-			"value per ten seconds for each agent.  Times without a recorder are gaps.  A "
-			"container with fewer than ten samples is not recorded.",
+			"CONTAINER is a name, or an agent; without one, the recorded containers are "
+			"listed.  While a console runs, it records up to 192 containers in a file "
+			"of 62 MB in the state directory: one value per second for ten minutes, one "
+			"per ten seconds for six hours and one per five minutes for thirty days.  "
+			"Otherwise the keeper (`berth workspace keep`) records one value per ten "
+			"seconds for each agent.  Times without a recorder are gaps.  A container "
+			"with fewer than ten samples is not recorded.",
 		.options = history_options, .schema = "berth.history/1 or berth.history_list/1"},
 	{"start", "CONTAINER...", 1, -1, ACT(ACT_START), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "start containers", .options = start_options},
@@ -597,62 +610,66 @@ static const struct cli_command commands[] = {
 		.needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "copy files between a container and this machine",
 		.about =
-			"As `docker cp`: if the destination is a directory, the source is copied into it; "
-			"PATH/. is the content of PATH; - is a tar, from standard input or to standard output.  "
-			"A path with a colon in it is ./PATH.  Existing files are replaced, each in one step "
-			"on this machine.  Files copied out belong to you, files copied in to the container's "
-			"user; -a keeps the owners, for which copying out needs root, and docker: podman does not "
-			"send them.  Directories that exist keep their owner and mode.  Symbolic links are copied "
-			"as links.  On this machine none is followed in what is copied, and those from a container "
-			"that lead out of it are counted; a destination that is a link to a directory is followed, "
-			"any other link is replaced.  "
-			"Pipes, sockets, devices, extended attributes, set-user-ID and set-group-ID bits are left "
-			"out; a directory that is copied in keeps the latter.  With --read-only, files are "
-			"copied out to - only.  The container need not run.  The engine sees no tmpfs and "
-			"nothing in /dev, /proc and /sys of a container: `berth exec` and tar do.  What is on "
-			"its way is kept in $TMPDIR, or /var/tmp.",
+			"Works like `docker cp`: if the destination is a directory, the source is "
+			"copied into it; PATH/. is the content of PATH; - is a tar archive on "
+			"standard input or output.  Write a path that contains a colon as ./PATH.  "
+			"Existing files are replaced, each in one step on this machine.  Files "
+			"copied out belong to you, files copied in to the container's user; -a "
+			"keeps the owners; copying out with -a needs root and docker, because podman "
+			"does not send the owners.  Directories that exist keep their owner and mode.  "
+			"Symbolic links are copied as links.  On this machine no link inside what is "
+			"copied is followed, and links from a container that lead out of it are "
+			"counted; a destination that is a link to a directory is followed, any other "
+			"link is replaced.  Pipes, sockets, devices, extended attributes, set-user-ID "
+			"and set-group-ID bits are left out; a directory that is copied in keeps its "
+			"set-group-ID bit.  With --read-only, files are copied out to - only.  The "
+			"container need not be running.  The engine cannot access a container's tmpfs "
+			"mounts, /dev, /proc and /sys: use tar with `berth exec` for these.  Data in "
+			"transit is stored in $TMPDIR, or /var/tmp.",
 		.options = cp_options},
 	{"rm", "CONTAINER...", 1, -1, ACT(ACT_REMOVE), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove containers",
 		.about =
-			"On a terminal it asks for their number, elsewhere it needs --yes.  `berth down` "
+			"On a terminal it asks you to type their number, elsewhere it needs --yes.  `berth down` "
 			"removes an agent together with its session.",
 		.options = remove_options},
 	{"undo", "[CONTAINER]", 0, 1, CORE(cli_undo), .needs = NEEDS_SETTINGS,
 		.help = "list containers removed in the last 10 minutes, or recreate one",
 		.about =
-			"It gets the name, image, command, environment, limits, networks and volumes that "
-			"it had when berth removed it (rm, the console, clean), and is started if it was "
-			"running.  Changes in its own file system and its removed anonymous volumes are "
-			"lost.  Agents are recreated by `berth up`.",
+			"The new container gets the name, image, command, environment, limits, "
+			"networks and volumes that the old one had when berth removed it (rm, the "
+			"console, clean), and is started if the old one was running.  Changes in "
+			"the old one's own file system and its removed anonymous volumes are lost.  "
+			"Agents are recreated by `berth up`.",
 		.options = json_options, .schema = "berth.undo/1"},
 	{"doctor", "", 0, 0, CORE(cli_doctor),
 		.needs = NEEDS_ENGINE | ANY_STATE | PRINTS_USE | TAKES_TEAM,
 		.help = "check the system and show how to fix problems",
 		.about =
-			"Exits with 1 if a requirement of berth is missing.  It also starts the MCP server as "
-			"the configuration of clients in this directory has it, or with -c FILE for that file's "
-			"first agent, and waits for its first answer.",
+			"Exits with 1 if a requirement of berth is missing.  It also starts the MCP "
+			"server as configured for clients in this directory, or with -c FILE for "
+			"the first agent of that file, and waits for its first answer.",
 		.options = doctor_options, .schema = "berth.doctor/1"},
 	{"check", "", 0, 0, CORE(cli_check), .needs = TAKES_TEAM | IS_PLUGIN,
 		.help = "print one line and exit as a monitoring plug-in does",
 		.about =
-			"For cron, Nagios, Icinga and systemd timers: exits with 0 (OK), 1 (WARNING), 2 "
-			"(CRITICAL) or 3 (UNKNOWN); performance data follow the text.  It is CRITICAL if "
-			"the engine does not answer, or if the audit log is damaged or cannot be written.  "
-			"EXPR is a list of conditions with commas between, such as "
-			"disk>90%,unhealthy>0 (see CONDITIONS in berth(1)), on these figures: agents; up; "
-			"down (not running); unhealthy; restarting (now, or restarted in the last ten "
-			"minutes); oom (ended, or the last command killed, for lack of memory); limits "
-			"(memory or processes at 95 % of the limit, or a budget spent); blocked (held, "
-			"changed mounts, secrets lost, no answer from init or egress); drift (differs from "
-			"its team file, or is in none); disk (the engine's, as df counts).  The agents are "
-			"those that `berth up` started, until `berth down`; with -c FILE all of the "
+			"For cron, Nagios, Icinga and systemd timers: exits with 0 (OK), 1 "
+			"(WARNING), 2 (CRITICAL) or 3 (UNKNOWN); performance data follow the text.  "
+			"It is CRITICAL if the engine does not answer, or if the audit log is "
+			"damaged or cannot be written.  EXPR is a comma-separated list of "
+			"conditions, such as disk>90%,unhealthy>0 (see CONDITIONS in berth(1)), on "
+			"these figures: agents; up; down (not running); unhealthy; restarting (now, "
+			"or restarted in the last ten minutes); oom (ended, or the last command "
+			"killed, for lack of memory); limits (memory or processes at 95 % of the "
+			"limit, or a budget spent); blocked (held, changed mounts, secrets lost, no "
+			"answer from init or egress); drift (differs from its team file, or is in "
+			"none); disk (the engine's, as df counts).  The agents are those that "
+			"`berth up` started, until `berth down`; with -c FILE all agents of that "
 			"file.  Defaults: --warning disk>80%,limits>0,drift>0 and --critical "
-			"down>0,unhealthy>0,restarting>0,oom>0,blocked>0,disk>90%; a condition replaces the "
-			"default of its figures at that level.  What is not known is UNKNOWN, never OK; "
-			"CRITICAL takes precedence over UNKNOWN, and UNKNOWN over WARNING.  Run it as the user "
-			"who runs the agents.",
+			"down>0,unhealthy>0,restarting>0,oom>0,blocked>0,disk>90%; a condition "
+			"replaces the default for its figure at that level.  What is not known is "
+			"UNKNOWN, never OK; CRITICAL takes precedence over UNKNOWN, and UNKNOWN "
+			"over WARNING.  Run it as the user who runs the agents.",
 		.options = check_options},
 	{"net", "", .help = "network rules and connections of agents without a network",
 		.verbs = net_verbs},
@@ -674,34 +691,33 @@ static const struct cli_command commands[] = {
 		.options = report_options},
 	{"up", "FILE", 1, 1, CORE(cli_up), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "create and start the agents of a team file",
-		.about = "Several at once; an agent that is up as declared is left "
-			 "unchanged, a stale container of berth's is recreated, any "
-			 "other is never touched, nor one that is up from another file "
-			 "(unless --replace is given).  What a definition loosens is "
+		.about = "Agents are started in parallel.  An agent that is up as declared is left "
+			 "unchanged; a stale container of berth's is recreated.  Other containers "
+			 "are never touched, nor are agents that are up from another file (unless "
+			 "--replace is given).  What a definition loosens is "
 			 "reported, and so is every limit that is not enforced.",
 		.options = up_options, .schema = "berth.up/1"},
 	{"down", "[FILE]", 0, 1, CORE(cli_down), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "stop and remove the agents of a team file",
 		.about =
-			"Workspaces and home volumes stay.  With FILE, everything that was brought up "
-			"from it, even if it has changed since, and the agents that it names now.  --all "
-			"asks on a "
-			"terminal; elsewhere it needs --yes.",
+			"Workspaces and home volumes stay.  With FILE, takes down everything that "
+			"was brought up from it, even if it has changed since, and the agents that "
+			"it defines now.  --all asks on a terminal; elsewhere it needs --yes.",
 		.options = down_options},
 	{"clean", "", 0, 0, CORE(cli_clean), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "remove leftovers of dead processes and ended sessions",
 		.about =
-			"Shows a plan of exact ids: containers, networks, volumes, "
-			"images and files of berth's, each with its size, owner and "
-			"reason, and what is protected and why.  On a terminal it asks "
-			"for their number, elsewhere it prints the plan and exits with "
-			"2.  Each item is checked again right before it is removed; "
-			"changed items are left alone.  Running containers are stopped first.  An "
-			"interrupted plan can be carried out again.  Homes of ended sessions are "
-			"included; items in use or made by another berth never are.  With --all-hosts "
-			"each host has a plan of its own; files of berth's are only in that of the engine "
-			"that is used without it.  A host that is not reached, or has the engine id of "
-			"another one, is named, and the exit code is not 0.",
+			"Shows a plan of exact ids: containers, networks, volumes, images and files "
+			"of berth's, each with its size, owner and reason, and what is protected "
+			"and why.  On a terminal it asks you to type their number, elsewhere it "
+			"prints the plan and exits with 2.  Each item is checked again right before "
+			"it is removed; changed items are left alone.  Running containers are "
+			"stopped first.  An interrupted plan can be carried out again.  Homes of "
+			"ended sessions are included; items in use or made by another berth never "
+			"are.  With --all-hosts each host has a plan of its own; berth's own files "
+			"are only in the plan of the engine that is used without --all-hosts.  A "
+			"host that cannot be reached, or has the same engine id as another one, is "
+			"named, and the exit code is not 0.",
 		.options = clean_options,
 		.schema =
 			"berth.clean_plan/1 or berth.clean/1 or berth.clean_plans/1 or berth.clean_hosts/1"},
@@ -711,32 +727,33 @@ static const struct cli_command commands[] = {
 		.about =
 			"AGENT is an agent, or the id, the name or the beginning of the id of a "
 			"container; an ambiguous name is an error, but an agent with a lane on this "
-			"machine takes precedence, because no engine is queried then.  "
-			"Standard input is passed on unless it is a terminal; it is neither checked by "
-			"command rules nor recorded.  Exits with the code of the "
-			"command (128+n for a signal), with 124 when it timed out, 125 when berth itself "
-			"failed, 126 when it cannot be executed, 127 when it is not found.  When it "
-			"exits, all processes that it started are killed.  The command rules are those of "
-			"the last `berth up`, or with -c FILE those of the file.  A container that has no "
-			"lane (one that "
-			"berth did not make, or on another machine, by its name or id) is reached through "
-			"the engine: --json reports which way was used.  An agent's container that was "
-			"restarted by something other than berth (docker restart, a restart policy) runs "
-			"no command (exit code 125) until its mounts have been compared with the checked "
-			"ones, which takes root on the engine's machine, or until `berth up`.  Over the "
-			"engine, all processes of a command are known for certain (\"tree\": \"whole\") "
-			"where berth is "
-			"root on the engine's machine and the container has a shell; elsewhere a process "
-			"that hides from its parents and its environment may be missed (\"best effort\").",
+			"machine takes precedence, because no engine is queried then.  Standard "
+			"input is passed on unless it is a terminal; it is neither checked by "
+			"command rules nor recorded.  Exits with the code of the command (128+n for "
+			"a signal), with 124 when it timed out, 125 when berth itself failed, 126 "
+			"when it cannot be executed, 127 when it is not found.  When it exits, all "
+			"processes that it started are killed.  The command rules are those of the "
+			"last `berth up`, or with -c FILE those of the file.  A container without a "
+			"lane (one that berth did not create, or one on another machine, given by "
+			"its name or id) is reached through the engine; --json reports which way "
+			"was used.  An agent's container that was restarted by something other than "
+			"berth (docker restart, a restart policy) runs no command (exit code 125) "
+			"until its mounts have been compared with the checked ones, which requires "
+			"root on the engine's machine, or until `berth up`.  Over the engine, all "
+			"processes of a command are known for certain (\"tree\": \"whole\") where "
+			"berth is root on the engine's machine and the container has a shell; "
+			"elsewhere a process that hides from its parents and its environment may be "
+			"missed (\"best effort\").",
 		.options = exec_options, .schema = "berth.exec/1"},
 	{"custom", "NAME CONTAINER", 2, 2, CORE(cli_custom), .needs = NEEDS_SETTINGS | NEEDS_ENGINE,
 		.help = "run a command of your own, from berth.yaml, for a container",
 		.about =
 			"run: is a line for sh on this machine, with the container's fields in its "
 			"environment: BERTH_NAME, BERTH_ID, BERTH_IMAGE, BERTH_STATE, BERTH_AGENT, "
-			"BERTH_SESSION, BERTH_ROLE, BERTH_PROJECT, BERTH_SERVICE, BERTH_PID, BERTH_PORTS, "
-			"BERTH_NETWORKS, and DOCKER_HOST for this engine; as exec: it is one for sh in the "
-			"container, as with `berth exec`.  Exits with the code of the command."},
+			"BERTH_SESSION, BERTH_ROLE, BERTH_PROJECT, BERTH_SERVICE, BERTH_PID, "
+			"BERTH_PORTS, BERTH_NETWORKS, and DOCKER_HOST for this engine.  exec: is a "
+			"line for sh in the container, run as by `berth exec`.  Exits with the code "
+			"of the command."},
 	{"tool", "", .help = "list and run the tools of a team file (berth -c FILE tool ...)",
 		.verbs = tool_verbs},
 	{"image", "", .former = "images", .help = "list, build, pull, import and remove images",
@@ -752,18 +769,18 @@ static const struct cli_command commands[] = {
 	{"mcp", "", 0, 0, MCP(cli_mcp), .needs = NEEDS_SETTINGS | TAKES_TEAM,
 		.help = "serve an agent's tools to a client of the Model Context Protocol",
 		.about =
-			"JSON-RPC on standard input and output, for the agent that --agent names in the file "
-			"of -c.  It works on the files that the agent's container has, at the same paths and "
-			"as its user, runs commands in that container, and runs custom tools.  "
-			"Permissions, command rules, limits and the audit log apply as everywhere else.  "
-			"The client starts it, and ends it by closing its standard input.  With "
-			"--operator it belongs to no agent: it reads what a console shows, for your own "
-			"assistant.  The memory of its calls and answers is bounded (mcp.memory in "
-			"berth.yaml); calls beyond that wait or are refused.  An agent sees and runs the "
-			"custom tools whose agents: "
-			"names it; of those without, the ones that work in its workspace or name none.  The size "
-			"and SHA-256 of a command's standard input are recorded if it comes with the call; no "
-			"command rule looks at it.",
+			"JSON-RPC on standard input and output, for the agent that --agent names in "
+			"the file of -c.  It works on the files that the agent's container has, at "
+			"the same paths and as its user, runs commands in that container, and runs "
+			"custom tools.  Permissions, command rules, limits and the audit log apply "
+			"as everywhere else.  The client starts it, and ends it by closing its "
+			"standard input.  With --operator it belongs to no agent: it reads what a "
+			"console shows, for your own assistant.  The memory of its calls and "
+			"answers is bounded (mcp.memory in berth.yaml); calls beyond that wait or "
+			"are refused.  An agent sees and runs the custom tools whose agents: names "
+			"it; of tools without agents:, those that work in its workspace or name no "
+			"workspace.  If a call passes standard input to a command, its size and "
+			"SHA-256 are recorded; command rules do not check it.",
 		.options = mcp_options},
 	{"bench", "", .help = "measure, compare with earlier versions, report",
 		.verbs = bench_verbs},
@@ -773,7 +790,8 @@ static const struct cli_command commands[] = {
 	{"complete", "[-- WORD...]", 0, 0, BERTH(cli_complete), .takes_words = CLI_WORDS_TAKEN,
 		.help = "print completions of the last word, for shells"},
 	{"names",
-		"containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks|checkpoints|filters|sides [OF]",
+		"containers|tools|contexts|themes|suites|images|workspaces|tags|volumes|networks|checkpoints|filters|sides "
+		"[OF]",
 		1, 2, CORE(cli_names), .needs = TAKES_TEAM | ANY_STATE,
 		.help = "print the names known on this machine",
 		.about =

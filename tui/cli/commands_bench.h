@@ -8,9 +8,9 @@ static const struct cli_option bench_list_options[] = {
 	{0},
 };
 
-#define THRESHOLD_OPTION                                                                     \
-	{                                                                                    \
-		0, "threshold", "SPEED", "below this a speed is a regression (default 0.95)" \
+#define THRESHOLD_OPTION                                                                           \
+	{                                                                                          \
+		0, "threshold", "SPEED", "speed below which a case is a regression (default 0.95)" \
 	}
 #define COMPARE_OPTION                                                                        \
 	{                                                                                     \
@@ -28,7 +28,7 @@ static const struct cli_option bench_run_options[] = {
 	COMPARE_OPTION,
 	THRESHOLD_OPTION,
 	{0, "release", "VERSION", "record the figures under this release"},
-	{0, "commit", "ID", "what is measured (default: the current git tree's)"},
+	{0, "commit", "ID", "commit that is measured (default: the current git tree's)"},
 	{0, "no-history", NULL, "record nothing"},
 	{0, "out", "DIR", "directory for reports"},
 	{0, "format", "markdown|json|html|all",
@@ -75,15 +75,14 @@ static const struct cli_command bench_verbs[] = {
 	{"run", "[SUITE[/CASE]|FILE ...]", 0, -1, BENCH(bench_run_command),
 		.help = "measure, compare, record, report",
 		.about =
-			"Without operands every suite.  FILE is a suite file "
-			"(configs/bench.yaml is one).  Arms of a case run interleaved, "
-			"results are checked in every sample.  What looks slower than "
-			"the run it is compared with is measured once more before it "
-			"is called slower.  Exits with 1 when a case failed its check, "
-			"was slower, or raised an alert, or when nothing was measured; missed targets are reported "
-			"only.  " RUN_WORDS,
+			"Without operands, runs every suite.  FILE is a suite file "
+			"(configs/bench.yaml is one).  Arms of a case run interleaved, results are "
+			"checked in every sample.  A case that looks slower than in the run it is "
+			"compared with is measured once more before it is reported as slower.  "
+			"Exits with 1 when a case failed its check, was slower, or raised an alert, "
+			"or when nothing was measured; missed targets are only reported.  " RUN_WORDS,
 		.options = bench_run_options, .schema = "berth.bench_run/1"},
-	{"check", "FILE", 1, 1, BENCH(bench_check), .help = "check a suite file, run nothing",
+	{"check", "FILE", 1, 1, BENCH(bench_check), .help = "check a suite file without running it",
 		.options = bench_check_options, .schema = "berth.config_check/1"},
 	{"compare", "BASELINE [RUN]", 1, 2, BENCH(bench_compare),
 		.help = "compare a run (default: the newest) with another",
@@ -98,7 +97,7 @@ static const struct cli_command bench_verbs[] = {
 	{"export", "[FILE]", 0, 1, BENCH(bench_export), .help = "write the history as JSON Lines"},
 	{"import", "FILE", 1, 1, BENCH(bench_import),
 		.help = "add runs that were exported, here or on another machine",
-		.about = "All of the file or nothing.  Runs that are already here are "
+		.about = "Imports all of the file or nothing.  Runs that are already here are "
 			 "left unchanged."},
 	{0},
 };

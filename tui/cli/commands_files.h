@@ -10,7 +10,7 @@
 	}
 #define FILTERS                                                                                 \
 	{'g', "glob", "PATTERN",                                                                \
-		"only names that match (with a slash: paths; ! leaves out); repeatable"},       \
+		"only names that match (with a slash: paths; ! excludes); repeatable"},         \
 		{0, "exclude", "PATTERN", "leave out, as a .gitignore line would; repeatable"}, \
 		{0, "depth", "N", "at most this many levels"},                                  \
 		{0, "min-size", "BYTES", "files of at least this size (K, M, G)"},              \
@@ -38,7 +38,7 @@ static const struct cli_option files_read_options[] = {
 	{0, "lines", "FIRST:LAST", "only these lines"},
 	{0, "tail", "N", "only the last N lines"},
 	{0, "offset", "BYTES", "from this byte on"},
-	{0, "length", "BYTES", "only so many bytes"},
+	{0, "length", "BYTES", "only this many bytes"},
 	{0, "hash", NULL, "version tokens that include a hash of the content"},
 	JSON,
 	{0},
@@ -138,33 +138,34 @@ static const struct cli_command files_verbs[] = {
 			"links) keep the old content.  The default promise is durable.",
 		.options = files_write_options, .schema = "berth.files_write/1"},
 	{"scan", "[DIR]", 0, 1, FILES(cli_files_scan, OP_FILE_SCAN), .help = "list a tree",
-		.about =
-			"A --glob without a slash is of names, one with a slash of paths from DIR; {a,b} is either, and "
-			"!PATTERN leaves out.  A pattern that can match nothing is an error.  Ignore files are read as "
-			"git reads them, but no user-specific ones (core.excludesFile): what is listed depends on the tree "
-			"alone.",
+		.about = "A --glob without a slash matches names, one with a slash matches paths "
+			 "relative to DIR; {a,b} matches either, and !PATTERN excludes.  A pattern "
+			 "that can match nothing is an error.  Ignore files are read as git reads "
+			 "them, except for user-specific ones (core.excludesFile), so the list "
+			 "depends on the tree alone.",
 		.options = files_scan_options, .schema = "berth.files_scan/1"},
 	{"search", "PATTERN [DIR|FILE]", 1, 2, FILES(cli_files_search, OP_FILE_SEARCH),
 		.help = "find text in a tree",
-		.about =
-			"Hidden and ignored files are skipped.  Binary files (a NUL byte in the first 8 KiB) are skipped, "
-			"too, and counted.  Of a file with a NUL byte further on, and of a binary file that is named, "
-			"only the match is reported.  Of a long line the part around the match is "
-			"printed, with [...] for the rest.  Exits with 1 if nothing was found.",
+		.about = "Hidden and ignored files are skipped.  Binary files (a NUL byte in the "
+			 "first 8 KiB) are skipped, too, and counted.  For a file with a NUL byte "
+			 "further on, and for a binary file given by name, only the fact that it "
+			 "matches is printed.  For a long line, the part around the match is "
+			 "printed, with [...] for the rest.  Exits with 1 if nothing was found.",
 		.options = files_search_options, .schema = "berth.files_search/1"},
 	{"transform", "PATTERN REPLACEMENT [DIR|FILE]", 2, 3,
 		FILES(cli_files_transform, OP_FILE_TRANSFORM), .help = "replace text in many files",
 		.about =
-			"Shows the changes as a unified diff; --apply makes them, as one batch (all or none).  With "
-			"--regex the replacement may name groups: $1, ${name}; $$ is a dollar sign.  Lines "
-			"that end with CR LF still do, unless the pattern names the CR.  Text in UTF-16 is "
-			"changed, too; what is not text (a NUL byte anywhere) is counted, and files above 64M are "
-			"an error.",
+			"Shows the changes as a unified diff; --apply makes them, as one batch (all "
+			"or none).  With --regex the replacement may name groups: $1, ${name}; $$ "
+			"is a dollar sign.  Lines that end with CR LF still do, unless the pattern "
+			"names the CR.  Text in UTF-16 is changed, too; files that are not text (a "
+			"NUL byte anywhere) are skipped and counted, and files above 64M are an "
+			"error.",
 		.options = files_transform_options, .schema = "berth.files_transform/1"},
 	{"copy", "FROM TO", 2, 2, FILES(cli_files_copy, OP_FILE_COPY),
 		.help = "copy a file or a tree",
 		.about =
-			"Symbolic links are copied as links, pipes as pipes, holes and hard links kept.  Sockets and "
+			"Symbolic links are copied as links, pipes as pipes; holes and hard links are kept.  Sockets and "
 			"devices are left out and counted.",
 		.options = files_copy_options, .schema = "berth.files_copy/1"},
 	{"move", "FROM TO", 2, 2, FILES(cli_files_move, OP_FILE_MOVE),
