@@ -92,7 +92,7 @@ const char *host_rule_fault(const struct host_rule *rules, size_t i)
 			? "secrets: can only be set for a named engine, not for a pattern."
 			: NULL;
 	if (!h->host && !h->name && !h->endpoint)
-		return "a rule without \"host\", expected the pattern of an endpoint or an engine's name.";
+		return "found a rule without \"host\", expected the pattern of an endpoint or an engine's name.";
 	if (h->host || !h->name || !h->endpoint)
 		return "expected either \"name\" and \"endpoint\" of an engine, or \"host\" with the pattern "
 		       "of some.";

@@ -19,31 +19,32 @@ enum lack_end { LACK_MENDED, LACK_TOLD, LACK_REFUSED };
 
 /* X(symbol, end, what it cannot do, what follows) */
 #define LACKS(X)                                                                                     \
-	X(SECCOMP_TEXT, MENDED, "takes a seccomp filter as a file of its own machine only",          \
+	X(SECCOMP_TEXT, MENDED, "accepts a seccomp filter only as a file on its own machine",        \
 		"berth writes that file; an engine on another machine is refused")                   \
-	X(TMPFS_FILES, MENDED, "cannot limit the number of files in a tmpfs, nor set its owner",     \
-		"berth sets both before anything runs, as root on the engine's machine, or refuses") \
+	X(TMPFS_FILES, MENDED, "cannot limit the number of files in a tmpfs or set its owner",       \
+		"berth sets both as root on the engine's machine before anything runs, or refuses")  \
 	X(READ_ONLY_ROOT, MENDED, "adds a writable /var/tmp to a read-only root",                    \
 		"berth has it mounted read-only")                                                    \
 	X(MOUNT_WORDS, MENDED, "cannot mount a path with a comma, a quotation mark or a newline",    \
 		"such a path is refused")                                                            \
-	X(NPROC, MENDED, "asks for more processes of a user than the machine may have",              \
-		"berth asks for what there is; the limit of a container is another")                 \
-	X(ENGINE_ID, MENDED, "has no id of its own", "its host and its store tell it from others")   \
+	X(NPROC, MENDED, "requests more processes per user than the machine allows",                 \
+		"berth requests what the machine allows; a container's own limit is separate")       \
+	X(ENGINE_ID, MENDED, "has no id of its own",                                                 \
+		"berth tells it from others by its host and its storage")                            \
 	X(DETACH_KEYS, MENDED,                                                                       \
-		"detaches from a command of the engine path when Ctrl-P Ctrl-Q is in its input",     \
-		"berth gives it a sequence that no one types")                                       \
+		"detaches from a command run through it when the input contains Ctrl-P Ctrl-Q",      \
+		"berth sets a key sequence that no one types")                                       \
 	X(REMOVE_STOPS, MENDED, "waits for the stop timeout even on a forced removal",               \
 		"berth kills it first")                                                              \
 	X(EXEC_ZERO, MENDED, "reports exit code 0 for a command that has not started",               \
-		"berth looks at what else it says")                                                  \
+		"berth checks the rest of the answer")                                               \
 	X(IMPORT_CHECK, TOLD, "also imports files that are not archives",                            \
-		"what uses such an image fails")                                                     \
+		"containers of such an image fail")                                                  \
 	X(EXEC_INPUT, TOLD,                                                                          \
-		"hangs if a program on a terminal of the engine path does not read its input",       \
-		"what berth makes has the lane, which does")                                         \
+		"hangs if a program that runs through it in a terminal does not read its input",     \
+		"berth's own containers have the lane, which does not hang")                         \
 	X(SERIAL, TOLD, "handles requests about one container one at a time",                        \
-		"many commands of the engine path at once in one wait for each other")               \
+		"commands that run through it in the same container wait for each other")            \
 	X(HEALTH_CHECKS, TOLD, "has systemd run health checks",                                      \
 		"without systemd they stay at \"starting\"; berth's own health is unaffected")       \
 	X(ROOTLESS, REFUSED,                                                                         \

@@ -88,7 +88,7 @@ check 'it is removed without a grace' says 0 '*' timeout 60 "$BERTH" rm -f --yes
 check 'down' says 0 '*' "$BERTH" down team.yaml
 check 'nothing is left' test -z "$(docker ps -aq)"
 "$BERTH" doctor --json >doctor.json
-check 'doctor says what it lacks' bash -c 'cat doctor.json; grep -q "takes a seccomp filter as a file" doctor.json'
+check 'doctor says what it lacks' bash -c 'cat doctor.json; grep -q "accepts a seccomp filter only as a file" doctor.json'
 check 'in its form' python3 "$SRC/tests/lib/schema.py" "$SRC/tests/data/schema/doctor.json" <doctor.json
 umount tree/on
 

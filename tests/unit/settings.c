@@ -359,7 +359,7 @@ static void test_setting_sentences(void **state)
 		"berth.yaml:1:9: found a single value, expected a rule such as "
 		"host: \"tcp://prod*\".");
 	refuse_settings("hosts:\n  - host: a\n  - read_only: true\n",
-		"berth.yaml:3:5: a rule without \"host\", expected the pattern of an endpoint or "
+		"berth.yaml:3:5: found a rule without \"host\", expected the pattern of an endpoint or "
 		"an engine's name.");
 	refuse_settings("hosts:\n  - host: a\n    readonly: true\n",
 		"berth.yaml:3:5: unknown key \"readonly\"; did you mean \"read_only\"?");
@@ -446,7 +446,7 @@ static void test_alerts(void **state)
 		"berth.yaml:3:11: in \"when\" at character 1: unknown column \"memry_percent\"; nearest "
 		"known: \"memory_percent\".");
 	refuse_settings("alerts: [{bell: true}]",
-		"berth.yaml:1:10: an alert without \"when\", expected a condition such as "
+		"berth.yaml:1:10: found an alert without \"when\", expected a condition such as "
 		"\"memory_percent > 90 for 30s\".");
 	refuse_settings("alerts: [{when: 'pids > 1', wen: 2}]",
 		"berth.yaml:1:29: unknown key \"wen\"; did you mean \"when\"?");

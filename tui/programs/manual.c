@@ -300,10 +300,10 @@ static void print_head(void)
 	     ".B berth\n[\\fIOPTION\\fR...] \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]");
 	print_section("DESCRIPTION");
 	print_text_line(
-		"Without a command berth is a console: agents and what they run, every container with its state "
-		"and statistics, live; logs, events, jobs, the host; what was done, clean-up by a plan, "
-		"benchmarks; a shell, start, stop and remove by dialogs that show what will happen.  Commands "
-		"answer once, for scripts.");
+		"Without a command berth is a console: agents and what they run, every container "
+		"with its state and statistics, live; logs, events, jobs, the host, the audit log, "
+		"clean-up, benchmarks; a shell; start, stop and remove, with dialogs that show what "
+		"will happen.  Commands print once and exit, for scripts.");
 	puts(".PP");
 	print_text_line(
 		"The engine is chosen as docker(1) does it: --context, --host, DOCKER_HOST, DOCKER_CONTEXT, "
@@ -378,8 +378,9 @@ static void print_engines(void)
 
 	print_section("PODMAN");
 	print_text_line(
-		"podman's service (podman system service; 4.3.1 of Debian 12 was tried) serves as docker's "
-		"does, for agents and tools of the same machine.  Where it differs; `berth doctor` shows which of these apply to the engine that it finds:");
+		"podman's service (podman system service; tested with 4.3.1 of Debian 12) works "
+		"like docker's, for agents and tools on the same machine.  These are the "
+		"differences; `berth doctor` shows which of them apply to the engine that it finds:");
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		AUTO_FREE char *line = xasprintf("It %s: %s.", rows[i].what, rows[i].follows);
 
@@ -413,13 +414,13 @@ static void print_files(void)
 		{"~/.local/state/berth/sessions/", "which agents are up, and from which team file"},
 		{"~/.local/state/berth/undo/", "what berth undo brings back"},
 		{"~/.local/state/berth/console.json",
-			"what was chosen in the console by keys: the theme, sorting, columns, groups; a change of these in "
-			"berth.yaml takes precedence"},
+			"what was set by keys in the console: the theme, sorting, columns, groups; "
+			"changing these in berth.yaml takes precedence"},
 		{"~/.local/state/berth/history.ring", "what containers used (see history)"},
 		{"~/.local/state/berth/engine/", "the private engine, its images and containers"},
 		{"$XDG_RUNTIME_DIR/berth/",
-			"lanes, journals of agents' commands, and job boards, by which the berth processes of a user know of "
-			"each other; gone after a reboot"},
+			"lanes, journals of agents' commands, and job boards, by which the berth "
+			"processes of a user know of each other; gone after a reboot"},
 	};
 
 	print_section("FILES");
@@ -479,18 +480,19 @@ static void print_tail(void)
 	print_engines();
 	print_section("REGULAR EXPRESSIONS");
 	print_text_line(
-		"Filters and searches in the console, `files search -E`, and the allow and block lists of a "
-		"definition all speak one dialect: Perl's, as in pcre2pattern(3).  Each match is limited in its "
-		"steps.  Where the limit is reached, logs and the audit log show the line, a condition of an alert "
-		"holds, `files search` reports that the line was not searched, other filters leave the row out, and "
-		"a list refuses the command.");
+		"Filters and searches in the console, `files search -E`, and the allow and block "
+		"lists of a definition all use Perl's dialect, as in pcre2pattern(3).  The number "
+		"of steps of a match is limited.  Where the limit is reached, logs and the audit "
+		"log show the line, a condition of an alert holds, `files search` reports that the "
+		"line was not searched, other filters leave the row out, and a list refuses the "
+		"command.");
 	print_files();
 	print_environment();
 	print_section("EXIT STATUS");
 	puts(".TP");
 	puts("0\ndone\n.TP\n1\nfailed\n.TP\n2\nwrong usage or configuration\n.TP\n3\nno engine could be "
 	     "reached\n.TP\n4\nrefused by policy\n.TP\n124 to 127\n"
-	     "of exec and tool run, whose code is otherwise that of the command: timed out, failed or "
+	     "of exec and tool run, which otherwise return the exit code of the command: timed out, failed or "
 	     "refused in berth itself, cannot be executed, not found\n.TP\n0 to 3\n"
 	     "of check: OK, WARNING, CRITICAL, UNKNOWN");
 	print_examples();
@@ -504,11 +506,13 @@ static void print_conditions(void)
 {
 	print_section("CONDITIONS");
 	print_text_line(
-		"The filter in Agents and Containers, alerts and `berth check` take conditions: tests joined by and, or, not and "
-		"parentheses; in alerts also \"for\" with a duration at the end (for 30s).  A test is a column, one "
-		"of = != < <= > >= and a number, a word or a quoted text, or ~ or !~ and a regular expression, which "
-		"ignores case if it has no capitals.  Numbers take k m g t for bytes, s m h d for seconds, and %.  A "
-		"test of an unknown value is false, except in check, which has figures of its own.");
+		"The filter in Agents and Containers, alerts and `berth check` take conditions: "
+		"tests joined by and, or, not and parentheses; in alerts also \"for\" with a "
+		"duration at the end (for 30s).  A test is a column, one of = != < <= > >= and a "
+		"number, a word or a quoted text, or ~ or !~ and a regular expression, which "
+		"ignores case if it has no capitals.  Numbers take k m g t for bytes, s m h d for "
+		"seconds, and %.  A test of an unknown value is false, except in check, which has "
+		"figures of its own.");
 	print_columns();
 }
 
@@ -586,8 +590,9 @@ int main(int argc, char **argv)
 	print_command_entries("", cli_root.verbs);
 	print_section("KEYS");
 	print_text_line(
-		"Of the console, with the name of the action, by which a key can be changed, and the views in "
-		"which it exists (none named: all).  C- is Ctrl, S- is Shift.");
+		"Keys of the console, each with the name of its action, for which berth.yaml can "
+		"set other keys, and the views in which it exists (none named: all).  C- is Ctrl, "
+		"S- is Shift.");
 	print_actions();
 	print_section("JSON");
 	print_text_line("What --json prints.  Names end in their units; unknown values are "
