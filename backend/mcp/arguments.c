@@ -137,7 +137,7 @@ static int check_items(const struct arg_def *a, const struct json *v, struct err
 	if (a->required && !v->n)
 		return err_set(e, ERR_USAGE, "\"%s\" is empty.", a->name);
 	if (items_most(a) && v->n > items_most(a))
-		return err_set(e, ERR_USAGE, "\"%s\" holds %zu items, at most %zu are taken.",
+		return err_set(e, ERR_USAGE, "\"%s\" has %zu items; at most %zu are allowed.",
 			a->name, v->n, items_most(a));
 	for (const struct json *j = v->first; j; j = j->next, i++) {
 		char where[96];

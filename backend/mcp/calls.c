@@ -110,7 +110,7 @@ static int become_user(const struct reach *r, struct err *e)
 	setfsuid(r->uid);
 	if ((gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid)
 		return 0;
-	return err_set(e, ERR_FAILED, "The server cannot work as the agent's user %u:%u.",
+	return err_set(e, ERR_FAILED, "The server cannot act as the agent's user %u:%u.",
 		(unsigned)r->uid, (unsigned)r->gid);
 }
 
@@ -516,7 +516,7 @@ static void refuse_waiting(struct server *s, struct call *c)
 	struct jsonw j;
 
 	err_set(&e, ERR_REFUSED,
-		"%d calls wait already for a person or for output; retry when one of them has been answered, or cancel one.",
+		"%d calls are already waiting for a person or for output; retry when one of them has been answered, or cancel one.",
 		MCP_WAITS_MAX);
 	message_begin(&j, c->id, "result");
 	put_answer(c, &j, &e);
@@ -575,7 +575,7 @@ void calls_add(struct server *s, struct call *c)
 	if (full)
 		refuse_waiting(s, c);
 	else if (rc) {
-		message_fail(s, c->id, -32603, "No thread can be started for this call.");
+		message_fail(s, c->id, -32603, "Cannot start a thread for this call.");
 		call_release(c);
 	} else if (!here) /* without the lock, or whoever wakes waits for that */
 		pthread_cond_signal(&q->work);

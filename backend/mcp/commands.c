@@ -222,7 +222,7 @@ static int check_words(const struct json *list, const char *what, struct err *e)
 		sum += n + 1;
 		if (n > WORD_MOST || sum > WORDS_MOST)
 			return err_set(e, ERR_USAGE,
-				"\"%s\" is too long: Linux takes at most 128 KiB in one, and 6 MiB in all. "
+				"\"%s\" is too long: Linux allows at most 128 KiB per string, and 6 MiB in all. "
 				"Write it to a file, or give it as standard input.",
 				what);
 	}
@@ -234,7 +234,7 @@ static int check_length(const struct json *argv, const struct json *env, const c
 {
 	if (command && strlen(command) > WORD_MOST)
 		return err_set(e, ERR_USAGE,
-			"\"command\" is too long: Linux takes at most 128 KiB. Write it to a file, or give it as "
+			"\"command\" is too long: Linux allows at most 128 KiB. Write it to a file, or give it as "
 			"standard input.");
 	if (dir && strlen(dir) >= PATH_MAX)
 		return err_set(e, ERR_USAGE, "\"work_dir\" is too long.");
@@ -281,7 +281,8 @@ static int fill_request(struct call *call, struct arena *mem, struct run_request
 		.resize_fd = -1,
 		.output = take_output};
 	if (limit && (timeout > limit))
-		return err_set(e, ERR_REFUSED, "This agent's commands have at most %lld s.",
+		return err_set(e, ERR_REFUSED,
+			"The timeout of this agent's commands is at most %lld s.",
 			(long long)limit);
 	words = arena_array(mem, (env ? env->n : 0) + 1, sizeof *words);
 	for (const struct json *j = env ? env->first : NULL; j; j = j->next)
@@ -500,18 +501,18 @@ static int start_beside(struct call *call, struct command *c, struct err *e)
 	pthread_mutex_unlock(&t->lock);
 	if (full)
 		return err_set(e, ERR_REFUSED,
-			"%d commands already run in the background; kill_command ends one.",
+			"%d commands are already running in the background; end one with kill_command.",
 			RUNNING_MOST);
 	if (much)
 		return err_set(e, ERR_REFUSED,
-			"The commands that run in the background take too much memory; kill_command ends one.");
+			"The commands that run in the background use too much memory; end one with kill_command.");
 	if (spawn_thread(&c->thread, run_beside, c) == 0)
 		return 0;
 	pthread_mutex_lock(&t->lock);
 	t->beside--;
 	c->beside = false;
 	pthread_mutex_unlock(&t->lock);
-	return err_set(e, ERR_FAILED, "No thread can be started for this command.");
+	return err_set(e, ERR_FAILED, "Cannot start a thread for this command.");
 }
 
 int tool_start(struct call *call, struct err *e)

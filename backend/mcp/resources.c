@@ -14,13 +14,13 @@
 
 static const struct tool resources[] = {
 	{"journal", MCP_ALL, HINT_READS, OP_NONE, own_journal, true, NULL, "Commands",
-		"What ran in the agent's container, the newest first.", NULL},
+		"Commands that ran in the agent's container, newest first.", NULL},
 	{"limits", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_limits, true, NULL, "Limits",
-		"What was asked for, what is enforced, what is used.", NULL},
+		"Requested limits, enforced limits, and current usage.", NULL},
 	{"network", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_connections, true, NULL,
 		"Network", "Where connections went.", NULL},
 	{"workspace", MCP_ALL, HINT_READS | HINT_LONG, OP_NONE, own_workspace, true, NULL,
-		"Workspace", "How much it holds, and its checkpoints.", NULL},
+		"Workspace", "Its size and its checkpoints.", NULL},
 };
 
 size_t resource_count(void)

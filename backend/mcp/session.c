@@ -314,7 +314,7 @@ static void put_templates(const struct server *s, struct jsonw *j)
 	jsonw_object(j, NULL);
 	jsonw_text(j, "uriTemplate", uri);
 	jsonw_text(j, "name", "agent");
-	jsonw_text(j, "title", "What berth knows of this agent");
+	jsonw_text(j, "title", "What berth knows about this agent");
 	jsonw_text(j, "mimeType", "application/json");
 	jsonw_end(j);
 }
@@ -424,7 +424,7 @@ static void begin_listening(struct server *s, const struct request *r)
 	}
 	if (strlen(r->id) > OPEN_ID_MOST) {
 		message_fail(s, r->id, INVALID_REQUEST,
-			"The id of a request that stays open is kept: it has at most 1024 bytes.");
+			"The id of a request that stays open can have at most 1024 bytes.");
 		return;
 	}
 	if (calls_known(s, r->id) || listen_known(s->listeners, r->id)) {

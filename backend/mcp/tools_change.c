@@ -25,7 +25,7 @@ static int check_target(const struct place_in *from, const char *to, struct err 
 		(from && !files_look(from->root, from->rel, &it, NULL) && it.type == FILES_DIR))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		"%.200s ends with a slash, as the name of a directory: leave it out to make a file of that name.",
+		"%.200s ends with a slash, as the name of a directory does: leave out the slash to create a file of that name.",
 		to);
 }
 

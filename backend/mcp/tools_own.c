@@ -183,14 +183,14 @@ static void put_container_limits(struct call *c, const struct json *box)
 		{"tmp_bytes", (double)l->tmp_bytes, read_tmp_size(set), -1,
 			"Files in /tmp count as memory: see memory_bytes."},
 		{"file_bytes", (double)l->file_bytes, read_ulimit(set, "fsize"), -1,
-			"The largest size of each file, no sum."},
+			"The maximum size of each file, not a total."},
 		{"open_files", (double)l->open_files, read_ulimit(set, "nofile"), -1,
-			"Of each process, no sum."},
+			"For each process, not a total."},
 		{"command_timeout_s", l->timeout_s ? (double)l->timeout_s : -1,
 			l->timeout_s ? (double)l->timeout_s : COMMAND_TIMEOUT_S, -1,
 			l->timeout_s
 				? "Of each command."
-				: "Of each execute_command without \"timeout\"; start_command has none."},
+				: "Applies to execute_command without \"timeout\"; start_command has no time limit."},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++)

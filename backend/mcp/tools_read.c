@@ -80,7 +80,7 @@ int read_whole_place(struct call *c, const struct place_in *p, uint64_t most,
 	if ((*ret)->items[0].clipped)
 		return err_set(e, ERR_REFUSED,
 			"%.200s is larger than %" PRIu64
-			" MiB, the most that this tool takes at once.",
+			" MiB, the most that this tool reads at once.",
 			p->path, most >> 20);
 	return 0;
 }

@@ -201,7 +201,7 @@ def _():
         assert c.call("execute_command", command="echo out")["stdout"] == "out\n"
         assert not set(reads) & set(c.answers)
         reads += [c.begin("tools/call", name="read_command", arguments=wait) for _ in range(56)]
-        assert "96 calls wait already" in c.fails("read_command", **wait)
+        assert "96 calls are already waiting" in c.fails("read_command", **wait)
         assert not set(reads) & set(c.answers)
         runs = [c.begin("tools/call", name="execute_command", arguments={"command": "sleep 7177", "timeout": 600}) for _ in range(40)]
         wait_until(lambda: running("7177") >= 32)
