@@ -55,7 +55,7 @@ int bind_look(const struct agent_def *a, struct err *e)
 			? 0
 			: err_set(e, ERR_REFUSED,
 				  "the %s %s belongs to root, and %s runs as 1000:1000; give it to "
-				  "that user: chown -R 1000:1000 %s (`berth up --create` makes it so).",
+				  "that user: chown -R 1000:1000 %s (`berth up --create` does this).",
 				  workspace_kind_name(kind), name, a->id, a->workspace);
 	if (errno == ENOENT && archived)
 		return refuse_archived(a, kind, name, e);

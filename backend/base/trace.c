@@ -35,8 +35,7 @@ static int read_topic_list(const char *list, unsigned *ret, struct err *e)
 			i++;
 		if (i == TRACE_TOPICS)
 			return err_set(e, ERR_USAGE,
-				"BERTH_LOG names the topic \"%.*s\"; there are only: "
-				"engine, lane, commands, events.",
+				"BERTH_LOG: unknown topic \"%.*s\"; the topics are engine, lane, commands and events.",
 				(int)(n < 40 ? n : 40), list);
 		*ret |= 1u << i;
 		list += n + (list[n] == ',');

@@ -175,7 +175,7 @@ const struct where_column where_columns[] = {
 	{"compose_project", "by its label", WHERE_TEXT, where_compose_project, NULL},
 	{"compose_service", "by its label", WHERE_TEXT, where_compose_service, NULL},
 	{"session", "of the agent", WHERE_TEXT, where_session, NULL},
-	{"role", "of an agent what its file says; else agent, tool, pool or helper", WHERE_TEXT, where_role, NULL},
+	{"role", "of an agent, the role in its file; else agent, tool, pool or helper", WHERE_TEXT, where_role, NULL},
 	{"agent", "its id", WHERE_TEXT, where_agent, NULL},
 	{"agent_state", "down, up, stopped, gone ...", WHERE_TEXT, where_agent_state, NULL},
 	{"attention", "why a person should look at the agent, in words", WHERE_TEXT, where_attention, NULL},

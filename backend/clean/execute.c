@@ -163,7 +163,7 @@ static void fail_item(struct running *r, size_t i, const struct err *e)
 	pthread_mutex_unlock(&r->lock);
 	set_outcome(r, i, e->kind == ERR_REFUSED ? CLEAN_REFUSED : CLEAN_FAILED, "%s",
 		e->kind == ERR_CANCELLED
-			? "Stopped waiting for the engine's answer: it may still happen."
+			? "Stopped waiting for the engine's answer: the removal may still happen."
 			: e->msg);
 }
 

@@ -63,7 +63,7 @@ static const char *fault_of_ssh(const char *s)
 	if (!end)
 		return "an ssh endpoint is ssh://[USER@]HOST[:PORT][/SOCKET].";
 	if (!strcmp(end, "/") || !strcmp(end, "/var/run/docker.sock"))
-		return "an ssh endpoint leaves out the socket if it is the default one.";
+		return "leave out the socket of an ssh endpoint if it is the default one.";
 	return NULL;
 }
 

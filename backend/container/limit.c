@@ -118,15 +118,15 @@ static int check_limits(const struct limiting *l, struct err *e)
 	/* The kernel counts pages. */
 	if (w->memory_bytes &&
 		(n->memory_bytes > w->memory_bytes || w->memory_bytes - n->memory_bytes > 65536))
-		return err_set(e, ERR_FAILED, "%s holds the memory of %.100s to %s, not to %s.",
+		return err_set(e, ERR_FAILED, "%s limits the memory of %.100s to %s, not to %s.",
 			who, l->c->container->name,
 			n->memory_bytes ? format_bytes(is, n->memory_bytes) : "nothing",
 			format_bytes(asked, w->memory_bytes));
 	if (w->cpus > 0 && fabs(n->cpus - w->cpus) > 0.005)
-		return err_set(e, ERR_FAILED, "%s holds %.100s to %.2f processors, not to %.2f.",
+		return err_set(e, ERR_FAILED, "%s limits %.100s to %.2f processors, not to %.2f.",
 			who, l->c->container->name, n->cpus, w->cpus);
 	if (w->pids && n->pids != w->pids)
-		return err_set(e, ERR_FAILED, "%s holds %.100s to %lld processes, not to %lld.",
+		return err_set(e, ERR_FAILED, "%s limits %.100s to %lld processes, not to %lld.",
 			who, l->c->container->name, (long long)n->pids, (long long)w->pids);
 	return 0;
 }

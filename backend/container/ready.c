@@ -63,7 +63,8 @@ static int make_folder(const char *what, const char *path, bool hand_over, struc
 		err_sys(e, errno, "cannot create the %s %s", what, path);
 		if (e->sys == ENOENT)
 			err_set(e, ERR_CONFIG,
-				"cannot create the %s %s, for its parent does not exist; make it: mkdir -p %s",
+				"cannot create the %s %s, because its parent directory does not "
+				"exist; create it: mkdir -p %s",
 				what, path, path);
 		return -1;
 	}

@@ -253,7 +253,7 @@ static int tell_decision(
 			EGRESS_RULES_MAX);
 	if (said.verdict != EGRESS_ALLOWED)
 		return err_set(e, ERR_CONFLICT,
-			"%s is no longer asked for by %s: someone else decided, or a rule does",
+			"%s is no longer requested by %s: someone else or a rule has decided",
 			to->host, name);
 	return 0;
 }

@@ -375,8 +375,8 @@ int private_engine_start(struct private_engine *ret, struct err *e)
 		return -1;
 	if (geteuid() != 0)
 		return err_set(e, ERR_REFUSED,
-			"Only root can start the private engine: run `sudo berth engine start`, or join "
-			"the group that may use the system's engine.");
+			"Only root can start the private engine: run `sudo berth engine start`, or "
+			"join the group that is allowed to use the system's engine.");
 	lock = take_lock(&p, e);
 	if (lock < 0)
 		return -1;

@@ -30,7 +30,7 @@ static bool is_of_docker_service(const char *path)
 static const char *no_unix(const char *path, int errnum)
 {
 	if ((errnum == ENOENT || errnum == ECONNREFUSED) && is_private_engine(path))
-		return "berth's private engine does not run: start it with berth engine start";
+		return "berth's private engine is not running: start it with berth engine start";
 	switch (errnum) {
 	case ENOENT:
 	case ENOTDIR:

@@ -354,7 +354,7 @@ static int report_errors(const struct copying *x, struct err *e)
 		return err_copy(e, &t->first);
 	if (t->errors == 1)
 		return err_set(e, t->first.kind, "%.400s; the rest was copied", t->first.msg);
-	return err_set(e, t->first.kind, "%.400s; so it is with %s more, and the rest was copied",
+	return err_set(e, t->first.kind, "%.400s; %s more failed, too, and the rest was copied",
 		t->first.msg, format_counted(more, t->errors - 1, "entry", "entries"));
 }
 

@@ -54,7 +54,7 @@ static int refuse_unknown(const char *name, const char *file, struct err *e)
 	char shown[128];
 
 	return err_set(e, ERR_FAILED,
-		"%s of the container has no %s, to whom the files would belong: -a keeps the owners that they have.",
+		"%s of the container has no %s, who would own the files: -a keeps their present owners.",
 		file, text_clean(shown, sizeof shown, name));
 }
 

@@ -89,7 +89,7 @@ static int put_header(struct packing *x, const char *path, const struct stat *st
 	if (rc != ARCHIVE_OK && rc != ARCHIVE_WARN)
 		return fail_to_pack(x, e);
 	if (++x->entries > INSIDE_ENTRIES_MAX)
-		return err_set(e, ERR_USAGE, "these are more than %d files and directories.",
+		return err_set(e, ERR_USAGE, "there are more than %d files and directories.",
 			INSIDE_ENTRIES_MAX);
 	if ((content || S_ISDIR(st->st_mode)) && st->st_mode & ~keeps & 06000)
 		x->ret->cleared++;
@@ -224,7 +224,7 @@ static int put_below(struct packing *x, int fd, const char *shown, const char *a
 	if (fd < 0 || fstat(fd, &st))
 		return fail_to_read(shown, e);
 	if (depth > INSIDE_DEPTH_MAX)
-		return err_set(e, ERR_USAGE, "these are more than %d directories in each other.",
+		return err_set(e, ERR_USAGE, "directories are nested more than %d levels deep.",
 			INSIDE_DEPTH_MAX);
 	if (*as) {
 		int found = there && x->p->is_there ? x->p->is_there(x->p->ctx, as, e) : 0;

@@ -137,7 +137,7 @@ static int check_depth(const char *given, const char *path, struct err *e)
 	if (depth < INSIDE_DEPTH_MAX)
 		return 0;
 	return err_set(e, ERR_PROTOCOL,
-		"stopped at \"%s\" in the container's tar: more than %d directories in each other.",
+		"stopped at \"%s\" in the container's tar: directories are nested more than %d levels deep.",
 		text_clean(shown, sizeof shown, given), INSIDE_DEPTH_MAX);
 }
 

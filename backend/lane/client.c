@@ -97,7 +97,7 @@ static int send_words(int conn, const struct lane_request *r, struct err *e)
 	if (words.len + (r->argc + r->envc) * LANE_POINTER > LANE_WORDS_MAX)
 		return err_set(e, ERR_USAGE,
 			"the command line is too long: %zu words of %zu bytes in all, and no kernel "
-			"takes more than %u; pass them by standard input or a file",
+			"accepts more than %u; pass them in standard input or a file",
 			r->argc + r->envc, words.len, LANE_WORDS_MAX);
 	for (size_t at = 0; at < words.len;) {
 		size_t n = words.len - at;

@@ -134,11 +134,11 @@ static int call_idle_engine(const struct lane_idle *i, const char *verb, struct 
 		i->id, verb);
 	if (file_write(fd, text, strlen(text)) < 0 || file_fill(fd, text, sizeof text - 1) < 12 ||
 		sscanf(text, "HTTP/1.%*1d %3d", &status) != 1)
-		return err_set(e, ERR_PROTOCOL, "the engine does not say whether it %sd %s", verb,
-			i->name);
+		return err_set(e, ERR_PROTOCOL, "the engine does not report whether it %sd %s",
+			verb, i->name);
 	return status == 204
 		? 0
-		: err_set(e, ERR_FAILED, "the engine would not %s %s (%d)", verb, i->name, status);
+		: err_set(e, ERR_FAILED, "the engine refused to %s %s (%d)", verb, i->name, status);
 }
 
 /* -- pausing and waking ----------------------------------------------------------------------------------- */

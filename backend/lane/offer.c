@@ -298,7 +298,8 @@ static int greet_guest(int conn, const struct lane_about *about, const struct la
 		return -1;
 	if (wire_recv(conn, &head, body, fds, &nfds) <= 0 || head.type != LANE_HELLO || nfds) {
 		wire_close_all(fds, nfds);
-		return err_set(e, ERR_PROTOCOL, "the init of %s did not say hello", about->name);
+		return err_set(
+			e, ERR_PROTOCOL, "the init of %s did not send its greeting", about->name);
 	}
 	for (size_t i = 0; i < nmounts; i++)
 		if (compare_mount(conn, about, &mounts[i], e))

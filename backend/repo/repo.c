@@ -29,7 +29,7 @@ static const struct {
 	[REPO_BROKEN] = {"broken", "its .git cannot be read"},
 	[REPO_LATE] = {"late", "too much to be read in time"},
 	[REPO_UNCONFINED] = {"unconfined",
-		"not read: no user namespaces here to shut the reader in"},
+		"not read: no user namespaces here to isolate the reader"},
 	[REPO_MISNAMED] = {"misnamed", "that is not a name of a branch"},
 	[REPO_TAKEN] = {"taken", "there is a branch of that name"},
 	[REPO_UNWRITTEN] = {"unwritten",

@@ -714,7 +714,7 @@ static void judge_exec_end(struct away *a, struct run_end *end)
 	} else if (a->exit_code < 0) {
 		end->told = true;
 		err_set(&out->err, ERR_TIMEOUT,
-			"the command in %s has ended, but the engine does not say how",
+			"the command in %s has ended, but the engine does not report how",
 			a->target.name);
 	} else {
 		end->how = LANE_EXIT;

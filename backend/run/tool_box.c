@@ -73,8 +73,7 @@ static int choose_workspace(struct making *m, const char *workspace, struct err 
 	b->workspace = b->def->workspace ? b->def->workspace : workspace;
 	if (!b->workspace)
 		return err_set(e, ERR_USAGE,
-			"the tool %s works in a workspace, but neither its definition nor this call names "
-			"one.",
+			"the tool %s works in a workspace, but neither its definition nor this call gives one.",
 			b->def->name);
 	b->workspace = arena_strdup(&b->mem, b->workspace);
 	m->spec.workdir = b->workspace;

@@ -345,14 +345,14 @@ static void note_place(const struct reader *r, const struct node *n, const char 
 
 	if (p->unclear)
 		why = arena_printf(r->mem,
-			"the workspace is %s; MassGen's newest run has it in one of %s*, whose names do not "
-			"say in which: --workspace DIR does",
+			"the workspace is %s; MassGen's newest run has it in one of %s*, and their "
+			"names do not show which: use --workspace DIR",
 			own, p->prefix[1]);
 	else if (p->found)
 		why = arena_printf(r->mem, "the workspace is %s, of MassGen's newest run%s",
 			p->found,
 			p->by_order
-				? "; that it is this agent's, only the order says in which they were made"
+				? "; only the order in which they were created shows that it is this agent's"
 				: "");
 	else
 		why = arena_printf(r->mem,
@@ -393,7 +393,7 @@ static int read_agent(struct reader *r, const struct node *n, size_t number,
 	hold_writes(r, &a.backend.grants);
 	if (!b->commands)
 		note_ignored(r, "backend.enable_mcp_command_line", n->line, n->column,
-			"not set: the container is made, but `berth mcp` runs no commands in it");
+			"not set: the container is created, but `berth mcp` runs no commands in it");
 	else if (b->mode != MODE_DOCKER)
 		note_ignored(r, "backend.command_line_execution_mode", n->line, n->column,
 			"MassGen would run commands on the host; here the agent gets a container, as "

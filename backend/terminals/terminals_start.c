@@ -225,8 +225,8 @@ int terminals_start(const struct lane_about *about, const struct terminals_wish 
 			about->name, TERMINALS_MAX);
 	if (screen_file_kept(path))
 		return err_set(e, ERR_CONFLICT,
-			"the terminal `%s` of %s already runs; stop it, or name another", w->name,
-			about->name);
+			"the terminal `%s` of %s is already running; stop it, or name another",
+			w->name, about->name);
 	return start_on(about, w, r, path, e);
 }
 

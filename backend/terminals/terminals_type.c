@@ -102,7 +102,7 @@ static int judge_sent(
 	case EPIPE: return say_not_typed(container, name, e);
 	case EBUSY:
 		return err_set(e, ERR_USAGE,
-			"another `berth terminal send` to `%s` of %s is not done; nothing was typed",
+			"another `berth terminal send` to `%s` of %s has not finished; nothing was typed",
 			name, container);
 	case ETIMEDOUT:
 		if (sent->waiting)

@@ -266,7 +266,7 @@ static void match_value(struct seeking *s, const char *mark)
 	name[to - from] = '\0';
 	if (from < to && text_looks_secret(name) && is_varied(value, n) &&
 		(mark - s->bytes < LINE_LOOKED || memrchr(mark - LINE_LOOKED, '\n', LINE_LOOKED))) {
-		tell_secret(s, mark, "a value whose name tells a secret");
+		tell_secret(s, mark, "a value whose name suggests a secret");
 		hide_bytes(s, value, value + n);
 	}
 }
@@ -425,7 +425,7 @@ size_t workspace_find_secrets(
 	s.tell = tell;
 	s.ctx = ctx;
 	if (n && holds_secrets(path))
-		tell_secret(&s, bytes, "a file that holds secrets by its name");
+		tell_secret(&s, bytes, "a file whose name suggests secrets");
 	s.told = bytes;
 	s.line = 1;
 	look_at_bytes(&s);

@@ -499,7 +499,7 @@ static int check_files(int dir, uint64_t size, uint64_t now, uint64_t files, str
 		RESERVED_INODES;
 	return files > most ? err_set(e, ERR_REFUSED,
 				      "its loop image was made for at most %" PRIu64
-				      " files and cannot hold more; more --bytes bring more",
+				      " files and cannot hold more; a larger --bytes allows more",
 				      most)
 			    : 0;
 }

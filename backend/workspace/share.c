@@ -68,7 +68,7 @@ static int set_pointer(struct workspaces *w, const char *link, const char *to, s
 
 	if ((unlinkat(w->fd, beside, 0) < 0 && errno != ENOENT) ||
 		symlinkat(to, w->fd, beside) < 0 || renameat(w->fd, beside, w->fd, link) < 0)
-		return err_sys(e, errno, "cannot say which version of shared/ is meant");
+		return err_sys(e, errno, "cannot determine which version of shared/ is meant");
 	return 0;
 }
 

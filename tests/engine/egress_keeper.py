@@ -139,7 +139,7 @@ def _():
     first = keeper()
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: not keeper())
-    assert "nothing starts the egress of 1 agent again" in berth("doctor"), berth("doctor")
+    assert "nothing restarts the egress of 1 agent if it dies" in berth("doctor"), berth("doctor")
     os.kill(end_pid(), signal.SIGKILL)
     up()
     assert wait_until(keeper) != first and reaches()

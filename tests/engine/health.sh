@@ -73,7 +73,7 @@ docker pause $container >/dev/null && docker unpause $container >/dev/null
 check 'docker calls it unhealthy after a pause' [ "$(docker inspect -f '{{.State.Health.Status}}' $container)" = unhealthy ]
 check 'which it is not' not_the_users
 kill -STOP "$(init)"
-check 'an init that does not go round' probe 1 'unhealthy: the init does not go round'
+check 'an init that does not respond' probe 1 'unhealthy: the init does not respond'
 kill -CONT "$(init)"
 check 'and does again' probe 0 'healthy: *'
 docker restart -t 1 $container >/dev/null

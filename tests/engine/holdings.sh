@@ -50,7 +50,7 @@ check 'the table' says 0 "*IMAGE*USED BY*$n:1*" "$BERTH" image ls
 check 'completion knows them' bash -c "\$BERTH complete -- volumes rm $n- | grep -q $n-v && \$BERTH complete -- networks rm $n- | grep -q $n-m && \$BERTH complete -- image rm $n | grep -q $n:keep"
 
 # Nothing goes that is used, and nothing beside it.
-check 'a used volume stays, and all else' says 1 "*Nothing was removed, for $n-w stays: the container $n-b, which is stopped, has it.*" \
+check 'a used volume stays, and all else' says 1 "*Nothing was removed, because $n-w stays: the container $n-b, which is stopped, has it.*" \
 	"$BERTH" volumes rm --yes "$n-x" "$n-w"
 check 'it is there' docker volume inspect "$n-x" "$n-w"
 check 'a used image stays' says 1 "*stays: the container $n-a has it*" "$BERTH" image rm --yes "$n:3"

@@ -49,7 +49,7 @@ check 'until C-c' wait $follower
 check 'one, into a file' says 0 '1 command; play *' "$BERTH" journal cast "$agent" 1 -o one.cast
 check 'for its owner' test "$(stat -c %a one.cast)" = 600
 check 'one that is not there' says 1 '*no longer in its journal*' "$BERTH" journal cast "$agent" 77
-check 'no number' says 2 '*is a number of*' "$BERTH" journal cast "$agent" first
+check 'no number' says 2 '*is a number from*' "$BERTH" journal cast "$agent" first
 cat >cast.py <<'PY'
 import json
 head, *events = [json.loads(line) for line in open("all.cast")]

@@ -36,10 +36,10 @@ is_refused() { # CODE WORDS ARG...
 	is $? "$code" && grep -q -- "$words" err && is "$(known $box)" "$before" && [ ! -s out.json ]
 }
 check "nothing to change is wrong usage" is_refused 2 "give at least one of" $box
-check "too little memory too" is_refused 2 "--memory takes an amount from 6m" --memory 1m $box
-check "and no number" is_refused 2 "--cpus takes processors" --cpus 0x2 $box
+check "too little memory too" is_refused 2 "--memory takes an amount of at least 6m" --memory 1m $box
+check "and no number" is_refused 2 "--cpus takes a number of processors" --cpus 0x2 $box
 check "and half a process" is_refused 2 "--pids takes a number" --pids 1.5 $box
-check "and what is not a number" is_refused 2 "--cpus takes processors" --cpus nan $box
+check "and what is not a number" is_refused 2 "--cpus takes a number of processors" --cpus nan $box
 check "who is not there cannot be limited" is_refused 1 "no container" --pids 5 $box-away
 foreign=''
 check "a stranger's container needs --foreign" is_refused 2 "give --foreign" --pids 40 $box-plain

@@ -146,7 +146,7 @@ check 'mcp of the newest is told that it is not up' bash -c "$(declare -f call);
 check 'up follows' said 0 "$p-a +recreated" up run.yaml
 check 'and mcp works' bash -c "$(declare -f call); call | grep -q 'a_22222222.*here'"
 check 'one that is no run' said 2 'is not a workspace that a run of MassGen has' up --workspace "$p-a=$PWD/b" run.yaml
-check 'whose it is must be said' said 2 'say whose it is' up --workspace "$PWD/b" run.yaml
+check 'whose it is must be said' said 2 'name the agent' up --workspace "$PWD/b" run.yaml
 check 'down of them' said 0 "massgen-$p-b +down" down run.yaml
 rm -r .massgen run.yaml
 

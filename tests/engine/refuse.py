@@ -69,7 +69,7 @@ def _():
         said = run("touch new", code=125)
         assert SENTENCE in said and "its limit is 20M" in said and "berth workspace limit" in said and "berth workspace thaw" in said, said
         assert shown()["frozen"] is None
-        assert "begins nothing new" in berth("workspace", "show", "ref")
+        assert "starts nothing new" in berth("workspace", "show", "ref")
         assert SENTENCE in berth("--host", os.environ["DOCKER_HOST"], "exec", ID, "--", "true", code=125)
         assert not os.path.exists(f"{WS}/files/new")
         with open(f"{WS}/files/go", "w", encoding="utf-8"):

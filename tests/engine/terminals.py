@@ -115,7 +115,7 @@ def goes_on():
     assert s["cursor"] == {"column": 10, "row": 3, "shown": True}, s
     assert "hello" in berth("terminal", "screen", ID)
     assert "a title" in berth("terminal", "list", ID)
-    assert "already runs" in berth("terminal", "start", ID, code=1)
+    assert "is already running" in berth("terminal", "start", ID, code=1)
 
 
 @case("several, of other sizes and places, one process for all")

@@ -45,7 +45,7 @@ expect 'an address that is none' 2 '' 'berth: *' "$BERTH" -H ftp://x ps
 expect 'an unknown context' 2 '' 'berth: *nowhere*' "$BERTH" --context nowhere ps
 expect 'doctor without an engine' 1 '*missing  engine*-> *1 missing*' '' "$BERTH" -H "unix://$TMPDIR/none.sock" doctor
 mkdir -m 700 priv priv/berth
-expect 'a private engine is started by berth' 3 '' "*berth's private engine does not run: start it with berth engine start" \
+expect 'a private engine is started by berth' 3 '' "*berth's private engine is not running: start it with berth engine start" \
 	env XDG_STATE_HOME="$TMPDIR/priv" "$BERTH" -H "unix://$TMPDIR/priv/berth/engine/docker.sock" ps
 "$BERTH" -H "unix://$TMPDIR/none.sock" doctor --json >doctor.json
 expect 'doctor --json without an engine fits its schema' 0 '' '' \

@@ -84,7 +84,7 @@ rm elsewhere
 check 'one of several missing' says 1 '*one*does not exist*' "$BERTH" files read --root root a nothing
 check scan says 0 $'a\nleak\nsub\nsub/b' "$BERTH" files scan --root root --sort
 check 'scan totals' says 0 "2 files, 1 directories, 1 links, 0 others, $(cat root/a root/sub/* 2>/dev/null | wc -c) bytes" "$BERTH" files scan --totals root
-check 'scan no more than asked for' says 0 '*berth: the list was cut off at the number of entries asked for.*' "$BERTH" files scan --root root --max 1 --totals
+check 'scan no more than asked for' says 0 '*berth: the list was cut off at the requested number of entries.*' "$BERTH" files scan --root root --max 1 --totals
 check 'and no less' bash -c '[ "$("$BERTH" files scan --root root --max 1 2>/dev/null | wc -l)" = 1 ]'
 check 'scan json' json scan '*"path": "sub/b"*"size_bytes": 12*"summary"*"files": 2*' "$BERTH" files scan --root root --json --meta
 check search says 0 $'a:2:two\nsub/b:1:two and two' "$BERTH" files search --root root --sort two

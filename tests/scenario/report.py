@@ -185,7 +185,7 @@ def where_it_goes():
         s.berth("report", "-o", f"{s.dir}/no/page.html").fails_with(1, "cannot write")
         s.berth("report", "--since", "yesterday").fails_with(2, "valid time")
         s.berth("report", "--since", "1h", "--until", "2h").fails_with(2, "before")
-        s.berth("report", "--session", "nothing").fails_with(1, "nothing of a session")
+        s.berth("report", "--session", "nothing").fails_with(1, "no record of a session")
         assert not os.path.exists(f"{s.dir}/no")
 
 

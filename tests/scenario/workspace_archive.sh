@@ -22,7 +22,7 @@ ln -s /etc/hostname "$tree/tasks/fix/files/out"
 describe "$tree/tasks/fix" >before
 
 check 'archived, and what looks like a secret is told' \
-	says 0 'secret   files/settings:1  likely a value whose name tells a secret*tasks/fix: archived, 7 files, *' "$BERTH" workspace archive fix
+	says 0 'secret   files/settings:1  likely a value whose name suggests a secret*tasks/fix: archived, 7 files, *' "$BERTH" workspace archive fix
 check 'the workspace is gone' test ! -e "$tree/tasks/fix"
 check 'the archive is there, for nobody else' test "$(stat -c %a "$tree/archives/tasks/fix.tar.zst")" = 600
 check 'it is listed' says 0 'KIND *NAME *AGE *FILES *SIZE *PACKED*task *fix *7 files*' "$BERTH" workspace archives

@@ -299,7 +299,7 @@ static void no_depth_without_end(void **state)
 		strcat(path, "/x");
 	assert_int_equal(UNPACK("new", {"d", .type = S_IFDIR}, {path, .text = "x"}), -1);
 	assert_int_equal(e.kind, ERR_PROTOCOL);
-	assert_non_null(strstr(e.msg, "more than 512 directories"));
+	assert_non_null(strstr(e.msg, "more than 512 levels deep"));
 }
 
 static void devices_and_pipes_are_left_out(void **state)

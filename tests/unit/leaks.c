@@ -64,7 +64,7 @@ static void test_private_keys(void **state)
 
 static void test_secret_values(void **state)
 {
-	static const char what[] = "c:1 a value whose name tells a secret\n";
+	static const char what[] = "c:1 a value whose name suggests a secret\n";
 
 	(void)state;
 	assert_told("c", "API_KEY=a8f5f167f44f4964e6c998dee827110c", what);
@@ -113,7 +113,7 @@ static void test_long_secrets(void **state)
 			"p_");
 		add_many(&text, "a1B2c3D4", times[i]);
 		add_many(&want, "********", times[i]);
-		assert_told("a", text.s, "a:2 a value whose name tells a secret\n");
+		assert_told("a", text.s, "a:2 a value whose name suggests a secret\n");
 		assert_masked("a", text.s, want.s, true);
 	}
 	/* Longer than what is read at once, too. */
@@ -236,11 +236,11 @@ static void test_no_secrets(void **state)
 static void test_telling_names(void **state)
 {
 	(void)state;
-	assert_told("deep/.env", "A=1\n", "deep/.env:0 a file that holds secrets by its name\n");
+	assert_told("deep/.env", "A=1\n", "deep/.env:0 a file whose name suggests secrets\n");
 	assert_told("deep/.env", "", "");
 	assert_told(".env.example", "A=\n", "");
 	assert_told("x/ID_RSA.pub", "ssh-rsa AAAA\n", "");
-	assert_told("server.KEY", "x", "server.KEY:0 a file that holds secrets by its name\n");
+	assert_told("server.KEY", "x", "server.KEY:0 a file whose name suggests secrets\n");
 }
 
 /* Any bytes: zeros, no newline at the end, a token cut off by the end. */
@@ -276,7 +276,7 @@ static void test_secrets_in_blocks(void **state)
 	unsigned line = 0;
 
 	(void)state;
-	str_adds(&want, "d/x.env:0 a file that holds secrets by its name\n");
+	str_adds(&want, "d/x.env:0 a file whose name suggests secrets\n");
 	for (int i = 0; i < 5; i++) {
 		for (int k = 0; k < 40000 + i; k++, line++)
 			str_adds(&text, "an ordinary line of text\n");
@@ -325,7 +325,7 @@ static void test_secrets_at_any_place(void **state)
 		snprintf(text, sizeof text, "%*s\n%*sgh%s\n%*sKEY = a8f5f167f44f4964", n, "", n, "",
 			"p_16C7e42F292c6912E7710c838347Ae178B4a", n, "");
 		snprintf(want, sizeof want,
-			"a:2 a token of GitHub\na:3 a value whose name tells a secret\n");
+			"a:2 a token of GitHub\na:3 a value whose name suggests a secret\n");
 		assert_told("a", text, want);
 	}
 }
@@ -356,14 +356,14 @@ static void test_secrets_of_a_line(void **state)
 
 	(void)state;
 	assert_told("a", "A_KEY=a8f5f167f44f4964 B_KEY=b8f5f167f44f4964\nC_KEY=c8f5f167f44f4964\n",
-		"a:1 a value whose name tells a secret\na:2 a value whose name tells a secret\n");
+		"a:1 a value whose name suggests a secret\na:2 a value whose name suggests a secret\n");
 	while (text.len < 4096 - strlen("API_KEY"))
 		str_addc(&text, ' ');
 	str_adds(&text, value);
 	assert_told("a", text.s, "");
-	assert_told("a", text.s + 1, "a:1 a value whose name tells a secret\n");
+	assert_told("a", text.s + 1, "a:1 a value whose name suggests a secret\n");
 	str_adds(&text, value);
-	assert_told("a", text.s, "a:2 a value whose name tells a secret\n");
+	assert_told("a", text.s, "a:2 a value whose name suggests a secret\n");
 }
 
 int main(void)

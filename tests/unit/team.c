@@ -992,7 +992,7 @@ static void test_massgen_runs(void **state)
 	make_younger("workspace_bbbbbbbb");
 	RUNS(two, "in one of", "workspace1", "workspace2");
 	make_younger("workspace_aaaaaaaa");
-	RUNS(two, "only the order says", ".massgen/workspaces/workspace_bbbbbbbb",
+	RUNS(two, "only the order in which", ".massgen/workspaces/workspace_bbbbbbbb",
 		".massgen/workspaces/workspace_aaaaaaaa");
 	/* What is below .massgen/ already only gets the id; tools of the agent follow. */
 	assert_int_equal(mkdir("../ws_zz", 0755), 0);

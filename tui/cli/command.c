@@ -266,7 +266,7 @@ void command_tell(const struct run_result *r)
 
 		text_init();
 		fprintf(stderr,
-			"berth: what the command started could not all be ended, and may still run in %s\n",
+			"berth: not all processes that the command started could be ended; some may still run in %s\n",
 			*r->name ? text_clean(shown, sizeof shown, r->name) : "its container");
 	}
 	if (r->dropped_bytes)

@@ -32,7 +32,7 @@ static void print_user(const struct plan *p)
 		snprintf(text, sizeof text, "%u:%u%s", p->uid, p->gid,
 			p->new_privileges ? " (root inside)" : "");
 	else
-		snprintf(text, sizeof text, "the owner of its workspace, once that is there");
+		snprintf(text, sizeof text, "the owner of its workspace, once that exists");
 	print_fact("user", text);
 }
 

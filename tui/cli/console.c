@@ -143,8 +143,8 @@ int cli_console(const struct cli *c, const struct settings *s, struct err *e)
 	left = pool_stop(pool);
 	if (left)
 		fprintf(stderr,
-			"berth: %u warm containers of tools could not be removed, for the engine did not "
-			"answer; `berth clean` finds them.\n",
+			"berth: %u warm containers of tools could not be removed because the engine "
+			"did not answer; `berth clean` finds them.\n",
 			left);
 	if (o.backend)
 		backend_stop(o.backend);

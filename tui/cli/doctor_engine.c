@@ -47,7 +47,7 @@ static void check_lacks(const struct patient *p, struct answer *a)
 	const struct lack_row *refused = NULL;
 
 	if (!en) {
-		answer(a, NOTED, NULL, "not asked: no engine answered");
+		answer(a, NOTED, NULL, "not checked: no engine answered");
 		return;
 	}
 	a->lacks = en->lacks;
@@ -60,7 +60,7 @@ static void check_lacks(const struct patient *p, struct answer *a)
 	else if (en->lacks)
 		answer(a, FINE, NULL, "%s differs from docker:", en->product);
 	else
-		answer(a, FINE, NULL, "it does all that berth asks of one");
+		answer(a, FINE, NULL, "it does everything that berth needs");
 }
 
 static void check_containers(const struct patient *p, struct answer *a)
@@ -68,7 +68,7 @@ static void check_containers(const struct patient *p, struct answer *a)
 	size_t running = 0;
 
 	if (!p->snapshot) {
-		answer(a, NOTED, NULL, "not asked: no engine answered");
+		answer(a, NOTED, NULL, "not checked: no engine answered");
 		return;
 	}
 	for (size_t i = 0; i < p->snapshot->ncontainers; i++)
@@ -81,7 +81,7 @@ static void check_statistics(const struct patient *p, struct answer *a)
 	size_t direct = 0, asked = 0, none = 0;
 
 	if (!p->snapshot) {
-		answer(a, NOTED, NULL, "not asked: no engine answered");
+		answer(a, NOTED, NULL, "not checked: no engine answered");
 		return;
 	}
 	for (size_t i = 0; i < p->snapshot->ncontainers; i++) {
@@ -94,27 +94,28 @@ static void check_statistics(const struct patient *p, struct answer *a)
 		none += c->stats.source == STATS_NONE;
 	}
 	if (none)
-		answer(a, NOTED, "Look at the engine's own log: it does not tell their statistics.",
+		answer(a, NOTED,
+			"Look at the engine's own log: it does not report their statistics.",
 			"%zu running containers have no statistics", none);
 	else if (asked)
 		answer(a, NOTED,
 			"Run berth on the engine's host, as a user who may read /proc/PID/cgroup and the "
 			"cgroup files, for cheaper statistics.",
-			"of %zu running containers %zu are asked of the engine", direct + asked,
-			asked);
+			"of %zu running containers, %zu are read through the engine",
+			direct + asked, asked);
 	else if (direct)
 		answer(a, FINE, NULL, "read from the cgroup files of %zu running containers",
 			direct);
 	else
-		answer(a, FINE, NULL, "no running container to read any of");
+		answer(a, FINE, NULL, "there is no running container");
 }
 
 static void check_runtimes(const struct patient *p, struct answer *a)
 {
 	if (!p->snapshot)
-		answer(a, NOTED, NULL, "not asked: no engine answered");
+		answer(a, NOTED, NULL, "not checked: no engine answered");
 	else if (!*p->snapshot->engine.runtimes)
-		answer(a, NOTED, NULL, "the engine does not say which it has");
+		answer(a, NOTED, NULL, "the engine does not report which it has");
 	else
 		answer(a, FINE, NULL, "%s", p->snapshot->engine.runtimes);
 }
@@ -153,7 +154,7 @@ static void check_podman(const struct patient *p, struct answer *a)
 {
 	(void)p;
 	check_program(
-		"podman", "there is no podman engine here", "Only needed in docker's place.", a);
+		"podman", "there is no podman engine here", "Only needed instead of docker.", a);
 }
 
 const struct question doctor_engine[] = {

@@ -54,7 +54,7 @@ static void check_openat2(const struct patient *p, struct answer *a)
 
 	(void)p;
 	if (fd >= 0)
-		answer(a, FINE, NULL, "works: paths are kept below a directory by the kernel");
+		answer(a, FINE, NULL, "works: the kernel keeps paths below a directory");
 	else
 		answer(a, MISSING, "Use Linux 5.6 or later, without a filter that forbids openat2.",
 			"%s", strerrordesc_np(errno));
@@ -116,9 +116,9 @@ static void check_apparmor(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "enabled: berth's containers are confined by " APPARMOR_OURS);
 	else if (en && !en->apparmor && !strncmp(en->endpoint, "unix:", 5))
 		answer(a, NOTED,
-			"Install the package apparmor and restart the engine; for a rootless one say "
-			"`apparmor: optional` in the definitions.",
-			"enabled, but the engine puts no profile around containers");
+			"Install the package apparmor and restart the engine; for a rootless one "
+			"use `apparmor: optional` in the definitions.",
+			"enabled, but the engine applies no profile to containers");
 	else
 		answer(a, NOTED,
 			"Run `sudo berth doctor --fix` to load " APPARMOR_OURS
@@ -154,7 +154,7 @@ static void clock_check(const struct patient *p, struct answer *a)
 		answer(a, NOTED, "Set the clock: logs and events are ordered by it.", "%s", stamp);
 	else if (state == TIME_ERROR || (t.status & STA_UNSYNC))
 		answer(a, NOTED,
-			"Only matters with other hosts: times of logs from there may not fit.",
+			"Only matters with other hosts: the times of their logs may not match.",
 			"%s, not synchronised", stamp);
 	else
 		answer(a, FINE, NULL, "%s, synchronised", stamp);

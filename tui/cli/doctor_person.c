@@ -48,7 +48,7 @@ static void check_terminal(const struct patient *p, struct answer *a)
 			"TERM is not set");
 	else if (!has_terminfo(term))
 		answer(a, NOTED, "Install ncurses-term, or set TERM=xterm-256color.",
-			"%s has no description here", term);
+			"there is no description of the terminal %s here", term);
 	else
 		answer(a, FINE, NULL, "%s", term);
 }
@@ -66,7 +66,7 @@ static void check_colours(const struct patient *p, struct answer *a)
 		answer(a, FINE, NULL, "256");
 	else
 		answer(a, NOTED,
-			"Set TERM=xterm-256color, or COLORTERM=truecolor where the terminal can do it.",
+			"Set TERM=xterm-256color, or COLORTERM=truecolor if the terminal supports it.",
 			"as the terminal's description says");
 }
 
@@ -151,8 +151,8 @@ static void limits_kept(const struct patient *p, struct answer *a)
 			held == 1 ? "" : "s");
 	else if (ends)
 		answer(a, NOTED, "Start it again: `berth up FILE` of these agents.",
-			"keeper lost: nothing starts the egress of %zu agent%s again, should it die",
-			ends, ends == 1 ? "" : "s");
+			"keeper lost: nothing restarts the egress of %zu agent%s if it dies", ends,
+			ends == 1 ? "" : "s");
 	else
 		answer(a, FINE, NULL, "no agent has a workspace of berth's, or egress");
 }
@@ -180,8 +180,8 @@ static void check_own_settings(const struct patient *p, struct answer *a)
 
 	if (settings_load(cli_value(p->cli, "settings"), &s, &e) < 0) {
 		answer(a, MISSING,
-			"Correct the file: `berth config check FILE` says when it is right.", "%s",
-			e.msg);
+			"Correct the file: `berth config check FILE` shows when it is correct.",
+			"%s", e.msg);
 		return;
 	}
 	keymap_defaults(&keys);
@@ -189,7 +189,7 @@ static void check_own_settings(const struct patient *p, struct answer *a)
 	if (e.kind == ERR_NONE && strcmp(s.theme, "auto") != 0)
 		theme_load(s.theme, &t, &e);
 	if (e.kind != ERR_NONE)
-		answer(a, NOTED, "Correct the file: the rest of it is in force.", "%s", e.msg);
+		answer(a, NOTED, "Correct the file: the rest of it is in effect.", "%s", e.msg);
 	else if (s.source.root)
 		answer(a, FINE, NULL, "%s", s.source.file);
 	else
@@ -207,7 +207,7 @@ static void ask_mcp(const struct patient *p, struct answer *a)
 
 	if (runtime_program("berth-mcp", own, NULL) < 0 ||
 		runtime_program("berth", own, NULL) < 0) {
-		answer(a, MISSING, "Install berth again.", "berth-mcp is not there");
+		answer(a, MISSING, "Install berth again.", "berth-mcp is missing");
 		return;
 	}
 	rc = doctor_try_mcp(cli_value(p->cli, "team"), here ? where : NULL, own, found,

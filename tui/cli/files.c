@@ -179,7 +179,7 @@ int files_cli_check_target(const char *from, const char *to, struct err *e)
 		(from && lstat(from, &st) == 0 && S_ISDIR(st.st_mode)))
 		return 0;
 	return err_set(e, ERR_USAGE,
-		"%.200s is not a directory, as the slash at its end says: leave it out to make a file of that name.",
+		"%.200s is not a directory, though it ends with a slash: leave out the slash to create a file of that name.",
 		to);
 }
 

@@ -118,7 +118,7 @@ int cli_files_scan(struct files_cli *x, struct err *e)
 		       " others, %" PRIu64 " bytes\n",
 			t->files, t->dirs, t->links, t->others, t->bytes);
 	if (t->clipped)
-		fputs("berth: the list was cut off at the number of entries asked for.\n", stderr);
+		fputs("berth: the list was cut off at the requested number of entries.\n", stderr);
 	files_scan_free(s);
 	if (!x->json)
 		jsonw_release(&j);

@@ -267,7 +267,8 @@ static int check_all_may_go(const struct cli *c, struct clean_host *h, const str
 			struct err why = ERR_INIT;
 
 			err_set(&why, used ? ERR_CONFLICT : ERR_REFUSED,
-				"Nothing was removed, for %.80s stays: %s.", it->name, it->keep);
+				"Nothing was removed, because %.80s stays: %s.", it->name,
+				it->keep);
 			if (!used && !cli_flag(c, "dry-run"))
 				clean_refused(h, p, it, &why);
 			return err_copy(e, &why);

@@ -90,7 +90,7 @@ int cli_journal_cast(const struct cli *c, const struct settings *s, struct err *
 	(void)s;
 	if (which && (*which < '0' || *which > '9' || *end))
 		return err_set(e, ERR_USAGE,
-			"COMMAND is a number of `berth journal list`, not \"%.40s\".", which);
+			"COMMAND is a number from `berth journal list`, not \"%.40s\".", which);
 	if (journal_cast(c->argv[0], which ? &seq : NULL, cli_flag(c, "raw"), &cast, &n, e) ||
 		cli_put_document(to, cast.s, cast.len, e))
 		return -1;

@@ -21,7 +21,7 @@ static int read_limit_memory(const char *text, uint64_t *ret, struct err *e)
 	if (node_bytes(&(const struct config){.file = "--memory"}, &n, ret, NULL) ||
 		*ret < LIMITS_MEMORY_LEAST || *ret > INT64_MAX)
 		return err_set(e, ERR_USAGE,
-			"--memory takes an amount from 6m on (512m, 2g), not \"%.40s\".", text);
+			"--memory takes an amount of at least 6m (512m, 2g), not \"%.40s\".", text);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ static int read_wanted_limits(const struct cli *c, struct container_limits *ret,
 	if ((memory && read_limit_memory(memory, &ret->memory_bytes, e)) ||
 		(cpus &&
 			read_limit_number("cpus", cpus, LIMITS_CPUS_LEAST, 4096,
-				"processors from 0.01 on (1.5)", &ret->cpus, e)) ||
+				"a number of processors from 0.01 (1.5)", &ret->cpus, e)) ||
 		(pids &&
 			read_limit_number(
 				"pids", pids, 1, LIMITS_PIDS_MOST, "a number of processes", &n, e)))

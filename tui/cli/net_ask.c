@@ -284,7 +284,7 @@ static int answer_typed_line(struct asked_crew *k, char *line, struct err *e)
 		return answer_recorded(k->c, d.name, &d, e);
 	}
 	return err_set(e, ERR_USAGE,
-		"a line is a, s or x and a number of the list, or once, session or deny with agent and target");
+		"a line is a, s or x and a number from the list, or once, session or deny with agent and target");
 }
 
 static bool obey_answer(struct asked_crew *k, char *line)

@@ -298,7 +298,8 @@ static int gather_report(const struct cli *c, struct report *r, struct err *e)
 		return -1;
 	if (g.session && !r->nrows)
 		return err_set(e, ERR_NOT_FOUND,
-			"The audit log has nothing of a session %.80s in this time.", g.session);
+			"The audit log has no record of a session %.80s in this period.",
+			g.session);
 	gethostname(host, sizeof host - 1);
 	r->host = arena_strdup(&r->mem, host);
 	/* A session, or all since the beginning of the log, begins with its first record. */

@@ -18,8 +18,8 @@ static int choose_run_workspace(struct team *t, const char *value, const char *o
 	if (own)
 		return team_workspace(t, own, value, e);
 	return err_set(e, ERR_USAGE,
-		"--workspace %.200s: %s has %zu agents; say whose it is: AGENT=DIR.", value,
-		t->file, t->nagents);
+		"--workspace %.200s: %s has %zu agents; name the agent: AGENT=DIR.", value, t->file,
+		t->nagents);
 }
 
 int cli_run_workspaces(const struct cli *c, struct team *t, const char *own, struct err *e)

@@ -41,5 +41,5 @@ void cli_start_keeper(const struct cli *c)
 		poll(NULL, 0, START_ROUND_MS);
 	if (!keeper_find())
 		fprintf(stderr,
-			"berth: nothing watches the limits of workspaces, the egress and the terminals of agents: `berth workspace keep` shows why.\n");
+			"berth: nothing watches workspace limits or the egress and terminals of agents: `berth workspace keep` shows why.\n");
 }

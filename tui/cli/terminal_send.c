@@ -59,8 +59,8 @@ static int read_sending(const struct cli *c, struct sending *s, struct err *e)
 
 	s->name = named ? c->argv[1] : USUAL_NAME;
 	if (c->nwords && c->argc > 2)
-		return err_set(e, ERR_USAGE,
-			"only AGENT and NAME stand before --, but `%.40s` does, too.", c->argv[2]);
+		return err_set(e, ERR_USAGE, "only AGENT and NAME can come before --, not `%.40s`.",
+			c->argv[2]);
 	join_words(c->argv + from, c->argc - from, &s->text);
 	join_words(c->words, c->nwords, &s->text);
 	return 0;

@@ -375,7 +375,7 @@ int workspace_cli_check_secrets(
 		return 0;
 	if (p->nsecret)
 		return err_set(e, ERR_REFUSED,
-			"nothing was %s: %zu likely secret%s in it; remove them, or use --secrets if they are none",
+			"nothing was %s: %zu likely secret%s in it; remove them, or use --secrets if they are not secrets",
 			done, p->nsecret, p->nsecret == 1 ? "" : "s");
 	if (p->nunchecked)
 		return err_set(e, ERR_REFUSED,

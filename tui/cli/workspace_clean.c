@@ -257,7 +257,8 @@ static int save_first(struct workspace_cli *x, const char *name, struct err *e)
 
 	if (null >= 0 && cli_call(x->c, "berth-files", words, null) == 0)
 		return 0;
-	return err_set(e, ERR_FAILED, "it stays, for it could not be saved as a checkpoint first.");
+	return err_set(
+		e, ERR_FAILED, "it stays, because it could not be saved as a checkpoint first.");
 }
 
 static int remove_saved(struct workspace_cli *x, const struct cleaned *d, struct err *e)

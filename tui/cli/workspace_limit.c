@@ -54,8 +54,8 @@ static int read_files_limit(const char *text, uint64_t *ret, struct err *e)
 	*ret = strtoull(text, &end, 10);
 	return *text >= '0' && *text <= '9' && !*end && !errno && *ret && *ret < INT64_MAX
 		? 0
-		: err_set(e, ERR_USAGE, "--files takes a number from 1 on, or none, not \"%.40s\".",
-			  text);
+		: err_set(e, ERR_USAGE,
+			  "--files takes a number of at least 1, or none, not \"%.40s\".", text);
 }
 
 static int read_breach_word(const char *text, enum workspace_breach *ret, struct err *e)

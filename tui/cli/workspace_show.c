@@ -62,7 +62,7 @@ static void print_workspace_limits(
 		if (freeze_why(&x->still.box[i], why, sizeof why))
 			printf("%-12s %s is frozen: %s\n", "", x->still.box[i].name, why);
 		if (freeze_refuses(&x->still.box[i], why, sizeof why))
-			printf("%-12s %s begins nothing new: %s\n", "", x->still.box[i].name, why);
+			printf("%-12s %s starts nothing new: %s\n", "", x->still.box[i].name, why);
 	}
 }
 

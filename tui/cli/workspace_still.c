@@ -79,7 +79,7 @@ static int let_it_be(struct workspace_cli *x, const struct workspace_amount *hel
 	x->limits.let_files = held->files;
 	if (workspace_cli_limit(x, e))
 		return -1;
-	printf("%s holds more than its limit; the limit acts again as soon as it grows.\n",
+	printf("%s holds more than its limit, which is enforced again as soon as it grows.\n",
 		x->path);
 	return 0;
 }
@@ -114,6 +114,6 @@ int cli_workspace_thaw(struct workspace_cli *x, struct err *e)
 		printf("%s: %d container%s run%s again.\n", x->path, t.n, t.n == 1 ? "" : "s",
 			t.n == 1 ? "s" : "");
 	else
-		printf("%s: no container that has it was frozen by berth.\n", x->path);
+		printf("%s: berth has frozen no container that has it.\n", x->path);
 	return 0;
 }

@@ -98,7 +98,7 @@ static int compile_pattern(struct matcher *m, const struct files_pattern *p, str
 	int code = 0;
 
 	if (memchr(text, '\0', n))
-		return err_set(e, ERR_USAGE, "the pattern holds a NUL byte: write it as \\x00");
+		return err_set(e, ERR_USAGE, "the pattern contains a NUL byte: write it as \\x00");
 	if (p->ignore_case)
 		options |= PCRE2_CASELESS;
 	if (p->word) {
@@ -202,7 +202,7 @@ struct matcher *matcher_new(const struct files_pattern *p, struct err *e)
 	if (memchr(p->text, '\n', p->len) ||
 		(p->regex && has_escaped_line_feed(p->text, p->text + p->len)))
 		return err_null(err_set(e, ERR_USAGE,
-			"a pattern matches within lines: it cannot hold a line feed"));
+			"a pattern matches within lines: it cannot contain a line feed"));
 	m = xcalloc(1, sizeof *m);
 	m->expands = p->regex;
 	m->names_cr = !p->regex || may_name_cr(p->text, p->text + p->len);

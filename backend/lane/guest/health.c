@@ -131,7 +131,7 @@ int guest_health(int argc, char **argv)
 		return report_unhealthy(
 			"process 1 is not the init with its lane but", text[0] ? text : "gone");
 	if (!goes_round())
-		return report_unhealthy("the init does not go round", "");
+		return report_unhealthy("the init does not respond", "");
 	if (read_kernel_file("/proc/1/limits") || !has_limit("Max open files", argv[2]))
 		return report_unhealthy("the limit of open files is not", argv[2]);
 	if (!has_limit("Max file size", argv[3]))
