@@ -91,7 +91,7 @@ def _():
         p.type("4")
         p.see("died")
         p.type("Home", "Y")
-        p.see("Nothing is asked here")
+        p.see("There is no question here")
         assert state() == "running"
 
 

@@ -212,7 +212,7 @@ static void open_dialog(struct app *a, const struct doomed *d)
 				: format_bytes(bytes, d->bytes),
 		missing,
 		d->whole          ? "Directories are deleted with everything in them.\n"
-			: d->dirs ? "Without -r a directory is not deleted.\n"
+			: d->dirs ? "Directories are not deleted without -r.\n"
 				  : "");
 	if (d->n == 1)
 		ask.nitems = 0;

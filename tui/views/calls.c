@@ -380,7 +380,7 @@ static void calls_open(struct view *v)
 	table_init(&s->table, s->columns, COUNT(columns), NULL);
 	s->table.empty =
 		"No call yet.  An agent's client starts `berth mcp` as its server of tools; what it "
-		"calls is listed here as it happens (README, For agents).";
+		"calls is listed here as it happens (berth help berth-mcp).";
 	ask_for_calls(v);
 }
 

@@ -381,7 +381,7 @@ static void draw_output(struct view *v, struct canvas *c, struct area a)
 		x += canvas_text(c, x, a.y + 1, a.x + a.w - x, STYLE(DIM), text);
 		if (s->missed)
 			canvas_printf(c, x, a.y + 1, a.x + a.w - x, STYLE(WARN),
-				"  the first %s are kept no longer", format_bytes(n, s->missed));
+				"  the first %s are no longer kept", format_bytes(n, s->missed));
 		/* Here, for the smallest screens have no place for a status. */
 		if (s->play.on) {
 			player_text(&s->play, text, sizeof text);

@@ -246,7 +246,7 @@ static void open_log_hit(struct view *v)
 			return;
 		}
 	}
-	app_say(v->app, ROLE_DIM, "This line is of no container that is there.");
+	app_say(v->app, ROLE_DIM, "The container of this line no longer exists.");
 }
 
 /* "path:12:..." */

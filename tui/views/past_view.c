@@ -444,7 +444,7 @@ static void draw_moment(const struct past_view *s, struct canvas *c, struct area
 		canvas_clip(c, x, a.y, a.x + a.w - x, STYLE(DIM),
 			point_of_column(s, cursor_column(s))
 				? "nothing happened"
-				: "no data: it was not running, or nothing was recording");
+				: "no data: it was not running, or nothing recorded it");
 }
 
 static void draw_history_head(const struct past_view *s, struct canvas *c, struct area a)

@@ -40,7 +40,7 @@ void row_line_ask(struct view *v, struct row_line *l, enum action a, const struc
 	if (!c || c->state != CONTAINER_RUNNING) {
 		app_say(v->app, ROLE_WARN,
 			l->signal ? "Only a running container can be sent a signal."
-				  : "Limits are changed of a container that runs.");
+				  : "Only the limits of a running container can be changed.");
 		return;
 	}
 	if (app_may(v->app, l->signal ? OP_CONTAINER_KILL : OP_CONTAINER_LIMIT, c, &e) < 0) {

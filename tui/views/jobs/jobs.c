@@ -423,7 +423,7 @@ static void cancel_everybody(struct view *v)
 	if (n)
 		app_confirm_cancel(v->app, list, n);
 	else
-		app_say(v->app, ROLE_DIM, "No job is running that could be stopped.");
+		app_say(v->app, ROLE_DIM, "No running job can be stopped.");
 	free(list);
 }
 
@@ -458,7 +458,7 @@ static void allow_current(struct view *v)
 	if (r && job_of(r)->asks)
 		app_confirm_allow(v->app, job_of(r));
 	else
-		app_say(v->app, ROLE_DIM, "Nothing is asked here.");
+		app_say(v->app, ROLE_DIM, "There is no question here.");
 }
 
 static bool jobs_act(struct view *v, enum action a)

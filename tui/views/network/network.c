@@ -492,17 +492,17 @@ static bool may_answer(struct view *v, const struct network_row *r)
 	int64_t now = clock_mono_ns();
 
 	if (r && r->approval)
-		app_say(v->app, ROLE_DIM, "This is decided by Y, which allows it, and C.");
+		app_say(v->app, ROLE_DIM, "Y allows this request, C refuses it.");
 	else if (!r || !r->target)
 		app_say(v->app, ROLE_DIM,
-			r ? "This row is an agent: go to what it asks for."
-			  : "Nothing is asked for.");
+			r ? "This row is an agent: go to one of its requests."
+			  : "There are no requests.");
 	else if (r->gone || r->answer)
-		app_say(v->app, ROLE_DIM, "It has already been decided.");
+		app_say(v->app, ROLE_DIM, "This request has already been decided.");
 	else if (strcmp(r->id, s->seen) != 0 || now - s->seen_ns < NETWORK_YOUNG_NS ||
 		!r->born_ns || now - r->born_ns < NETWORK_YOUNG_NS)
 		app_say(v->app, ROLE_WARN,
-			"This row has only just moved here: look at it, then press again.");
+			"This row has just moved here: check it, then press again.");
 	else
 		return true;
 	return false;
@@ -556,11 +556,11 @@ static void decide_here(struct view *v, bool allow)
 	else if (j)
 		app_confirm_cancel(v->app, &j, 1);
 	else if (r && r->approval)
-		app_say(v->app, ROLE_DIM, "It has already been decided.");
+		app_say(v->app, ROLE_DIM, "This request has already been decided.");
 	else
 		app_say(v->app, ROLE_DIM,
 			r && r->target ? "A, S and W allow this connection, X denies it."
-				       : "Nothing is asked for.");
+				       : "There are no requests.");
 }
 
 /* One that failed leaves the row to be decided again. */

@@ -340,8 +340,8 @@ static void say_effect_of_taking(const struct hunks *s, size_t conflicts, struct
 		str_addf(out, "%zu likely secret%s in these files, listed at the end.\n",
 			s->nsecrets, s->nsecrets == 1 ? "" : "s");
 	if (s->nunchecked)
-		str_addf(out, "%zu file%s not looked through for secrets to the end.\n",
-			s->nunchecked, s->nunchecked == 1 ? " was" : "s were");
+		str_addf(out, "%zu file%s only searched for secrets in part.\n", s->nunchecked,
+			s->nunchecked == 1 ? " was" : "s were");
 	if (s->nruns)
 		str_addf(out, "%zu file%s by which a tool runs what is in %s, listed at the end.\n",
 			s->nruns, s->nruns == 1 ? "" : "s", s->nruns == 1 ? "it" : "them");

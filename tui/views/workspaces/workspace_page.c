@@ -335,7 +335,7 @@ static void draw_limits(
 	if (!r->w->nheld)
 		return;
 	if (s->one.keeper)
-		snprintf(text, sizeof text, "counts it (process %d), more is: %s",
+		snprintf(text, sizeof text, "counts it (process %d), over the limit: %s",
 			(int)s->one.keeper, workspace_breach_name(l->breach));
 	else
 		snprintf(

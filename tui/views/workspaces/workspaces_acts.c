@@ -125,7 +125,7 @@ void workspace_ask_remove(struct view *v, const char *const *path, size_t n, siz
 		archives |= !strncmp(path[i], "archives/", 9);
 	effect = xasprintf("%s%s", hidden ? "Marked ones that the filter hides stay.\n" : "",
 		archives ? "This cannot be undone.  Checkpoints stay."
-			 : "A checkpoint is made first;\nhow to undo it is said afterwards.");
+			 : "A checkpoint is made first;\nthen you are shown how to undo it.");
 	words[0] = archives ? "clean" : "remove";
 	memcpy(words + 1, path, n * sizeof *path);
 	workspace_confirm(v,
