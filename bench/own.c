@@ -207,7 +207,7 @@ static char **argv_of(struct plan *p, const struct config *c, const struct node 
 	}
 	if (n->kind != NODE_LIST || !n->n)
 		return err_null(node_err(c, n, e,
-			"a command is a list of words ([rg, -c, x]) or a line for the shell."));
+			"a command must be a list of words ([rg, -c, x]) or a line for the shell."));
 	argv = arena_array(&p->mem, n->n + 1, sizeof *argv);
 	for (size_t i = 0; i < n->n; i++) {
 		if (n->child[i]->kind != NODE_SCALAR)
@@ -227,7 +227,7 @@ static int read_arms(struct plan *p, const struct config *c, const struct node *
 
 	if (!arms || arms->kind != NODE_MAP || arms->n < 1 || arms->n > ARMS_MAX)
 		return node_err(c, arms ? arms : test, e,
-			"`arms` is a map of one to %d names with a command each.", ARMS_MAX);
+			"`arms` must be a map of one to %d names, each with a command.", ARMS_MAX);
 	o->argv = arena_array(&p->mem, arms->n, sizeof *o->argv);
 	for (size_t i = 0; i < arms->n; i++) {
 		const struct node *n = arms->child[i];
@@ -240,7 +240,7 @@ static int read_arms(struct plan *p, const struct config *c, const struct node *
 			found = true;
 		}
 	}
-	return found ? 0 : node_err(c, base, e, "`baseline` is the name of one of the arms.");
+	return found ? 0 : node_err(c, base, e, "`baseline` must be the name of one of the arms.");
 }
 
 static int goals_of(struct plan *p, const struct config *c, const struct node *test,
@@ -252,8 +252,7 @@ static int goals_of(struct plan *p, const struct config *c, const struct node *t
 		return 0;
 	if (goals->kind != NODE_MAP || goals->n > TARGETS_MAX)
 		return node_err(c, goals, e,
-			"`at_least` is a map: the name of an arm, and how often faster than the baseline "
-			"it should be.");
+			"`at_least` must be a map from the name of an arm to how many times as fast as the baseline it must be.");
 	for (size_t i = 0; i < goals->n; i++) {
 		const struct node *n = goals->child[i];
 		const char *arm = NULL;
@@ -263,8 +262,8 @@ static int goals_of(struct plan *p, const struct config *c, const struct node *t
 			if (!strcmp(k->arms[a].name, n->key) && (int)a != k->baseline)
 				arm = k->arms[a].name;
 		if (!arm)
-			return node_err(c, n, e, "`%.60s` is none of the arms beside the baseline.",
-				n->key);
+			return node_err(
+				c, n, e, "`%.60s` is not an arm other than the baseline.", n->key);
 		if (node_double(c, n, 0.0001, 1e6, &factor, e) < 0)
 			return -1;
 		k->targets[i] =
@@ -295,7 +294,7 @@ int own_case(struct plan *p, const struct config *c, const struct node *test,
 	if (!name || name->kind != NODE_SCALAR || !*name->value || strlen(name->value) > 60 ||
 		strpbrk(name->value, "/\t\n"))
 		return node_err(c, name ? name : test, e,
-			"a `command` test has a `name` of at most 60 letters, without a slash.");
+			"a `command` test needs a `name` of at most 60 letters, without a slash.");
 	if (((n = node_get(test, "repetitions")) &&
 		    node_int(c, n, 1, REPETITIONS_MAX, &reps, e) < 0) ||
 		((n = node_get(test, "warmup")) && node_int(c, n, 0, 1000, &warmup, e) < 0) ||
@@ -310,7 +309,7 @@ int own_case(struct plan *p, const struct config *c, const struct node *test,
 		const char *slash = strrchr(c->file, '/');
 
 		if (n->kind != NODE_SCALAR || !*n->value)
-			return node_err(c, n, e, "`directory` is a path.");
+			return node_err(c, n, e, "`directory` must be a path.");
 		o->directory = n->value[0] == '/' || !slash
 			? arena_strdup(&p->mem, n->value)
 			: arena_printf(

@@ -530,7 +530,7 @@ int bench_import(const struct cli *c, const struct settings *unused, struct err 
 	history_close(h);
 	if (rc < 0)
 		return -1;
-	printf("%zu runs with %zu cases imported, %zu runs were here already\n", n.runs, n.cases,
+	printf("%zu runs with %zu cases imported, %zu runs were already here\n", n.runs, n.cases,
 		n.known);
 	return cli_finish();
 }

@@ -159,7 +159,8 @@ static int add_test(struct plan *p, const struct config *c, const struct node *t
 			return -1;
 		push_made(p, s, t, v, reps);
 	} else if (list && (list->kind != NODE_LIST || !list->n)) {
-		return node_err(c, list, e, "`%s` is a number or a list of numbers.", t->param);
+		return node_err(
+			c, list, e, "`%s` must be a number or a list of numbers.", t->param);
 	}
 	for (size_t i = 0; list && list->kind == NODE_LIST && i < list->n; i++) {
 		if (node_int(c, list->child[i], t->least, t->most, &v, e) < 0)
@@ -202,7 +203,7 @@ static int read_planned(struct plan *p, const struct config *c, const struct nod
 	int reps;
 
 	if (!name || name->kind != NODE_SCALAR)
-		return node_err(c, test, e, "each entry begins with `test: NAME`.");
+		return node_err(c, test, e, "each entry must begin with `test: NAME`.");
 	made = arena_alloc(&p->mem, sizeof *made);
 	*made = (struct bench_suite){arena_strdup(&p->mem, group->key), NULL};
 	if (!strcmp(name->value, "command"))
@@ -242,7 +243,8 @@ static int read_report(struct plan *p, const struct config *c, const struct node
 	const struct node *n;
 
 	if (r->kind != NODE_MAP)
-		return node_err(c, r, e, "`report` has the keys format, compare_to and threshold.");
+		return node_err(c, r, e,
+			"`report` must be a map with the keys format, compare_to and threshold.");
 	if (node_unknown(c, r, known, e) < 0)
 		return -1;
 	if ((n = node_get(r, "format"))) {
@@ -256,12 +258,13 @@ static int read_report(struct plan *p, const struct config *c, const struct node
 				parse_formats(one->value, &p->formats, &why) < 0)
 				return node_err(c, one, e, "%s",
 					why.kind ? why.msg
-						 : "a format is one word, or a list of them.");
+						 : "a format must be one word or a list of words.");
 		}
 	}
 	if ((n = node_get(r, "compare_to"))) {
 		if (n->kind != NODE_SCALAR || !*n->value)
-			return node_err(c, n, e, "`compare_to` is a version, a commit or a day.");
+			return node_err(
+				c, n, e, "`compare_to` must be a version, a commit or a day.");
 		p->compare_to = arena_strdup(&p->mem, n->value);
 	}
 	n = node_get(r, "threshold");
@@ -287,12 +290,13 @@ static int read_suites(struct plan *p, const struct config *c, struct err *e)
 		return -1;
 	if (!groups || groups->kind != NODE_MAP || !groups->n)
 		return node_err(c, groups ? groups : c->root, e,
-			"a suite file has a map `benchmarks:` of groups of tests.");
+			"a suite file needs a map `benchmarks:` of groups of tests.");
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct node *g = groups->child[i];
 
 		if (g->kind != NODE_LIST || !g->n) {
-			node_err(c, g, e, "`%.60s` is a list of tests (- test: NAME).", g->key);
+			node_err(
+				c, g, e, "`%.60s` must be a list of tests (- test: NAME).", g->key);
 			if (!go_on(p, e))
 				return -1;
 		}

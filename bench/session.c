@@ -130,7 +130,7 @@ static void confirm_slower(struct session *s, const struct planned *k, struct re
 {
 	struct history_case again = {0};
 
-	live_say(&s->live, "It looks slower: it is measured once more.");
+	live_say(&s->live, "It looks slower, so it is measured again.");
 	s->once_more = true;
 	measure_case(s, k, &again, was_cancelled);
 	s->once_more = false;

@@ -206,7 +206,7 @@ static void take_exec_inspect(struct engine_call *c, const struct http_reply *r)
 			t->exit_tries < EXIT_TRIES ? RETRY_MS : SLOW_MS, 0);
 	} else {
 		err_set(&e, ERR_FAILED,
-			"the command's terminal ended, but the engine reports that it is still running");
+			"the command's terminal ended, but the engine reports that the command is still running");
 		tty_end(t, -1, &e);
 	}
 }

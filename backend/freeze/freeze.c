@@ -363,7 +363,7 @@ bool freeze_why(const struct freeze_box *b, char *why, size_t cap)
 
 	if (!lane_hold_read(b->id, &h) || !lane_frozen(b->init, b->id))
 		return false;
-	snprintf(why, cap, "%s%s", h.why, h.alive ? "" : " (who froze it is dead)");
+	snprintf(why, cap, "%s%s", h.why, h.alive ? "" : " (the process that froze it is dead)");
 	return true;
 }
 

@@ -101,7 +101,7 @@ int image_build_fd(struct images *im, int fd, const char *file, const struct ima
 	image_flush(im);
 	if (!*im->made)
 		return err_set(e, ERR_PROTOCOL,
-			"the engine ended the build of %s without naming what it built.", called);
+			"the engine ended the build of %s without returning an image id.", called);
 	image_items(im, im->items_total, im->items_total);
 	return 0;
 }

@@ -121,8 +121,7 @@ int lane_overdue(struct lane_command *c, struct lane_ended *end, struct err *why
 		left = lane_end_container(c->guest, c->id, END_MS);
 		end->left = (uint32_t)left;
 		err_set(why, ERR_FAILED,
-			"the command could not be killed alone, so its whole container "
-			"%.12s was killed.",
+			"the command could not be killed separately, so its whole container %.12s was killed.",
 			c->id);
 	} else {
 		err_set(why, ERR_TIMEOUT,

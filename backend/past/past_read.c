@@ -220,7 +220,7 @@ static int fill_past(
 
 	if (row < 0)
 		return err_set(e, ERR_NOT_FOUND,
-			*name ? "Nothing is kept of %.100s: `berth history` lists what is kept."
+			*name ? "No history of %.100s is recorded: `berth history` lists what is."
 			      : "Nothing is kept yet%.0s: history is recorded while a console or the keeper runs.",
 			name);
 	p->row = r->entry[row].row;

@@ -166,7 +166,7 @@ static int set_up(struct living *x, struct err *e)
 	char copy[PATH_MAX];
 
 	if (!berth_program())
-		return err_set(e, ERR_NOT_FOUND, "berth is not beside this program");
+		return err_set(e, ERR_NOT_FOUND, "berth is not next to this program");
 	if (scratch_init(&x->data, e) || scratch_init(&x->copy, e) || fill_task(x, e))
 		return -1;
 	switch (x->work) {

@@ -270,7 +270,7 @@ static int start_end(struct egress_bench *b, bool asks, bool known, struct err *
 	FILE *f;
 
 	if (runtime_program(EGRESS_PROGRAM, program, e))
-		return err_set(e, ERR_NOT_FOUND, "%s is not beside this program", EGRESS_PROGRAM);
+		return err_set(e, ERR_NOT_FOUND, "%s is not next to this program", EGRESS_PROGRAM);
 	snprintf(rules, sizeof rules, "%s/bench.rules", b->dir.path);
 	if (known && make_known(b, rules, e))
 		return -1;

@@ -186,7 +186,7 @@ int run_program(const char *const argv[], struct str *out, struct err *e)
 	if (rc != 0)
 		return err_sys(e, rc, "cannot run %s", argv[0]);
 	if (waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
-		return err_set(e, ERR_FAILED, "%s did not end by itself", argv[0]);
+		return err_set(e, ERR_FAILED, "%s did not exit", argv[0]);
 	return WEXITSTATUS(status);
 }
 

@@ -99,7 +99,7 @@ static int set_up(struct serving *x, bool smoke, struct err *e)
 	static struct scratch installed;
 
 	if (!berth_program())
-		return err_set(e, ERR_NOT_FOUND, "berth is not beside this program");
+		return err_set(e, ERR_NOT_FOUND, "berth is not next to this program");
 	if (!installed.path[0] && scratch_init(&installed, e))
 		return -1;
 	if (scratch_init(&x->top, e))

@@ -62,7 +62,7 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(SESSION_FORGET, "session.forget", GUARDED, OP_CLEANS, "remove the session of")          \
 	X(COMMAND_RUN, "command.run", GUARDED, OP_CHANGES, "run a command of berth.yaml for")     \
 	X(TOOL_RUN, "tool.run", GROUPED, OP_CHANGES, "run tool")                                  \
-	X(POOL_FILL, "pool.fill", GROUPED, OP_CHANGES, "make warm container of tool")             \
+	X(POOL_FILL, "pool.fill", GROUPED, OP_CHANGES, "start warm container of tool")            \
 	X(POOL_DRAIN, "pool.drain", GUARDED, OP_CLEANS, "remove warm container of tool")          \
 	X(IMAGE_PULL, "image.pull", GROUPED, OP_CHANGES, "pull image")                            \
 	X(IMAGE_BUILD, "image.build", GROUPED, OP_CHANGES, "build image")                         \
@@ -82,17 +82,18 @@ enum operation_flag { OP_CHANGES = 1, OP_HARMS = 2, OP_FREES = 4 };
 	X(FILE_MOVE, "file.move", BATCH, OP_DESTROYS, "move files of")                            \
 	X(FILE_DELETE, "file.delete", GUARDED, OP_CLEANS, "delete files of")                      \
 	X(WORKSPACE_CREATE, "workspace.create", GROUPED, OP_CHANGES, "create workspace")          \
-	X(WORKSPACE_END, "workspace.end", GROUPED, OP_CHANGES, "end workspace")                   \
+	X(WORKSPACE_END, "workspace.end", GROUPED, OP_CHANGES, "set the status of workspace")     \
 	X(WORKSPACE_FORK, "workspace.fork", GROUPED, OP_CHANGES, "fork workspace")                \
-	X(WORKSPACE_TAKE, "workspace.take", BATCH, OP_CHANGES, "take files of workspace")         \
+	X(WORKSPACE_TAKE, "workspace.take", BATCH, OP_CHANGES, "apply files of workspace")        \
 	X(WORKSPACE_HAND_OVER, "workspace.hand_over", BATCH, OP_CHANGES,                          \
 		"hand over files of workspace")                                                   \
 	X(WORKSPACE_SHARE, "workspace.share", BATCH, OP_CHANGES, "change what tasks share")       \
 	X(WORKSPACE_RESULT, "workspace.result", GROUPED, OP_CHANGES, "save a result of")          \
-	X(WORKSPACE_FORGET, "workspace.forget", GUARDED, OP_CLEANS, "drop a result of")           \
-	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, OP_CHANGES, "snapshot workspace")    \
+	X(WORKSPACE_FORGET, "workspace.forget", GUARDED, OP_CLEANS, "remove a result of")         \
+	X(WORKSPACE_SNAPSHOT, "workspace.snapshot", GROUPED, OP_CHANGES,                          \
+		"create a checkpoint of workspace")                                               \
 	X(WORKSPACE_RESTORE, "workspace.restore", GUARDED, OP_DESTROYS, "restore workspace")      \
-	X(WORKSPACE_DROP, "workspace.drop", GUARDED, OP_CLEANS, "drop a checkpoint of")           \
+	X(WORKSPACE_DROP, "workspace.drop", GUARDED, OP_CLEANS, "remove a checkpoint of")         \
 	X(WORKSPACE_LIMIT, "workspace.limit", GUARDED, OP_CHANGES, "set limits of workspace")     \
 	X(WORKSPACE_THAW, "workspace.thaw", GROUPED, OP_CHANGES, "thaw containers of workspace")  \
 	X(WORKSPACE_ARCHIVE, "workspace.archive", GUARDED, OP_CLEANS, "archive workspace")        \

@@ -106,12 +106,12 @@ check 'nor one to read the statistics of' bash -c "! \"\$BERTH\" stats --no-stre
 
 # An agent that is taken out of its file runs on, and `up` says so.
 cp team.yaml whole.yaml
-check 'nothing is said of what the file has' bash -c '"$BERTH" up team.yaml 2>&1 >/dev/null | { ! grep "still runs"; }'
+check 'nothing is said of what the file has' bash -c '"$BERTH" up team.yaml 2>&1 >/dev/null | { ! grep "is still running"; }'
 sed '/image: "box:1", workspace/d; s/^agents:/agents: {}/' whole.yaml >team.yaml
 left_out() {
 	"$BERTH" up team.yaml >/dev/null 2>err
 	cat err
-	grep -qx "berth: berth-$agent still runs, but this file no longer has its agent: .berth rm -f berth-$agent. removes it." err
+	grep -qx "berth: berth-$agent is still running, but this file no longer defines its agent: .berth rm -f berth-$agent. removes it." err
 }
 check 'an agent that its file has no more' left_out
 check 'is removed as that says' "$BERTH" rm --yes -f "berth-$agent"

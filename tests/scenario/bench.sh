@@ -158,7 +158,7 @@ own '{"<i>a": [cat, own.txt], b: [cat, own.txt]}' 'check: output'
 expect 'what a result holds is no markup in it' 0 '*&lt;i&gt;a*' "${B[@]}" report --format html
 expect 'and every slot is filled' 1 '' grep -E '<i>|\{\{|^@@' <("${B[@]}" report --format html)
 "${B[@]}" export all.jsonl
-expect 'an export is imported once' 0 '0 runs with 0 cases imported, [0-9]* runs were here already' "${B[@]}" import all.jsonl
+expect 'an export is imported once' 0 '0 runs with 0 cases imported, [0-9]* runs were already here' "${B[@]}" import all.jsonl
 expect 'into an empty history all of it' 0 '[1-9]* runs with [1-9]* cases imported, 0 runs*' \
 	env XDG_STATE_HOME="$TMPDIR/other" "${B[@]}" import all.jsonl
 head -c 3000 all.jsonl >torn.jsonl

@@ -107,7 +107,7 @@ def image_done_but_not_there():
         assert result.code == 1 and b"does not exist" in result.err, result.err
     with Fake(stream=STEPS[:4]) as fake:
         result = berth("image", "build", "-t", "x", context(), fake=fake)
-        assert result.code == 1 and b"without naming what it built" in result.err, result.err
+        assert result.code == 1 and b"without returning an image id" in result.err, result.err
 
 
 @case

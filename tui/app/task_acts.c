@@ -339,7 +339,7 @@ static void tell_failed(struct app *a, const struct task *t, const char *title)
 			sigdescr_np(t->code - 128) ? sigdescr_np(t->code - 128) : "unknown");
 	else
 		app_say(a, ROLE_WARN, "%s: failed (exit %d): %s", title, t->code,
-			*why ? why : "it did not say why.");
+			*why ? why : "it gave no reason.");
 }
 
 static void tell_ended(struct app *a, struct task *t)

@@ -348,7 +348,7 @@ static void tell_left_out(const struct crew *crew)
 			continue;
 		if (agents_runs(h, all[i].container, NULL) > 0)
 			fprintf(stderr,
-				"berth: %s still runs, but this file no longer has its agent: `berth rm -f %s` removes it.\n",
+				"berth: %s is still running, but this file no longer defines its agent: `berth rm -f %s` removes it.\n",
 				all[i].container, all[i].container);
 	}
 	agents_close(h);
@@ -469,7 +469,8 @@ static int name_them(const struct cli *c, struct team *team, struct crew *crew,
 	if (every && c->argc)
 		return err_set(e, ERR_USAGE, "down takes FILE or --all, not both.");
 	if (!every && !c->argc)
-		return err_set(e, ERR_USAGE, "down needs FILE, or --all for all of your agents.");
+		return err_set(
+			e, ERR_USAGE, "down needs FILE, or --all to take down all of your agents.");
 	if (!every)
 		return name_file_agents(c, team, crew, all, n, e);
 	for (size_t i = 0; i < n; i++)

@@ -113,7 +113,7 @@ int cli_engine_status(const struct cli *c, const struct settings *s, struct err 
 		rc = jsonw_print(&j);
 	} else {
 		if (en.pid)
-			printf("The private engine runs (process %d) and %s.\n", (int)en.pid,
+			printf("The private engine is running (process %d) and %s.\n", (int)en.pid,
 				en.answers ? "answers" : "does not answer");
 		else
 			puts("The private engine is not running.");

@@ -50,7 +50,7 @@ static void print_workspace_limits(
 	printf("%-12s %s\n", "limits", words.s);
 	printf("%-12s %s on disk, %s files and directories%s%s\n", "", format_bytes(used, a->bytes),
 		format_count(files, a->files), live ? ", as the keeper counts" : "",
-		workspace_over(&x->limits, a) ? ": more than it may" : "");
+		workspace_over(&x->limits, a) ? ": above its limit" : "");
 	if (quota)
 		printf("%-12s %s in %s files by the file system's own count\n", "",
 			format_bytes(used, q.used_bytes), format_count(files, q.used_files));
