@@ -341,8 +341,14 @@ class Processes:
             time.sleep(0.05)
 
     def wait_gone(self, seconds):
+        """Those that are still there.  While a process becomes another program it has no environment: one look that finds
+        none is not enough."""
         until = now() + seconds
-        while (left := self.left()) and now() < until:
+        for _ in range(3):
+            while (left := self.left()) and now() < until:
+                time.sleep(0.1)
+            if left:
+                break
             time.sleep(0.1)
         return left
 

@@ -152,6 +152,10 @@ plant leaves 'setsid sleep 471147 & exit 0'
 check "a process that is left behind fails the run" run 1
 check "with the test that started it" printed '^FAIL +nothing-left-behind  processes: .*sleep 471147 \(of scenario.leaves\)'
 check "and is killed" bash -c '! pgrep -f "^sleep 471147$"'
+check "also if it had no environment when it was looked for, for it was becoming another program" knows '
+processes, looks = Processes("none"), [[], [7]]
+processes.left = lambda: looks.pop(0) if looks else [7]
+assert processes.wait_gone(0.3) == [7]'
 
 plant soon 'sleep 1 & exit 0'
 check "one that ends by itself within 2 s does not" run 0
