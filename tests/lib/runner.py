@@ -111,7 +111,7 @@ LAST = {"vm", "bare", "fuzz"}
 AMONG = {"attack": "engine", "bare": "vm"}  # ordered with the tests of that label: the longest of both is one of them
 # A machine too slow for all of it leaves these out after second builds of others: they take minutes, and what berth does is
 # tested elsewhere.
-SPARE = {"lint.parts", "engine.runtime", "bench.smoke"}
+SPARE = {"lint.parts", "engine.runtime", "engine.mcp_clients", "bench.smoke"}
 
 MINUTE = 60
 BUILD_LIMIT = 25 * MINUTE
