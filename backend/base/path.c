@@ -107,3 +107,15 @@ size_t path_places(struct arena *mem, const char *path, const char *ret[PATH_PLA
 	} while (more && n < PATH_PLACES);
 	return n;
 }
+
+bool path_place_fits(
+	const char *path, const char *other, bool (*fits)(const char *other, const char *place))
+{
+	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
+	const char *place[PATH_PLACES];
+	bool found = false;
+
+	for (size_t n = path_places(&mem, path, place); n && !found;)
+		found = fits(other, place[--n]);
+	return found;
+}

@@ -16,6 +16,7 @@
 #include <berth/container_id.h>
 #include <berth/file.h>
 #include <berth/mem.h>
+#include <berth/path.h>
 #include <berth/runtime.h>
 #include <berth/str.h>
 
@@ -409,20 +410,13 @@ static void read_place(const char *path, struct place_ids *p)
 	}
 }
 
-static bool target_lies_in(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/');
-}
-
 static bool mount_touches(
 	const struct checked_mount *m, const char *path, const struct place_ids *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (m->dev == p->id[i].dev && m->ino == p->id[i].ino)
 			return true;
-	return target_lies_in(m->target, path);
+	return path_is_in(m->target, path);
 }
 
 /* Where that is not to be seen it may write. */

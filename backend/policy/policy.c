@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/path.h>
 #include <berth/runtime.h>
@@ -156,25 +155,13 @@ static bool meets_own_dir(const char *path, const char *dir)
 	return path_is_in(path, dir) || path_is_in(dir, path);
 }
 
-/* Where `dir` really is, and by every link that leads there. */
-static bool fits_a_place(
-	const char *path, const char *dir, bool (*fits)(const char *path, const char *dir))
-{
-	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
-	const char *place[PATH_PLACES];
-	bool found = false;
-
-	for (size_t n = path_places(&mem, dir, place); n && !found;)
-		found = fits(path, place[--n]);
-	return found;
-}
-
 const char *policy_own_dir(const struct policy *p, const char *path)
 {
 	for (size_t i = 0; i < p->private_dirs.n; i++)
-		if (fits_a_place(path, p->private_dirs.v[i], meets_own_dir))
+		if (path_place_fits(p->private_dirs.v[i], path, meets_own_dir))
 			return p->private_dirs.v[i];
-	return p->data_dir && fits_a_place(path, p->data_dir, shows_own_data) ? p->data_dir : NULL;
+	return p->data_dir && path_place_fits(p->data_dir, path, shows_own_data) ? p->data_dir
+										 : NULL;
 }
 
 static int check_path(const struct policy *p, const struct policy_act *act, struct err *e)

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <berth/arena.h>
 #include <berth/mem.h>
 #include <berth/path.h>
 #include <berth/runtime.h>
@@ -86,16 +85,9 @@ static bool is_own_data(const char *real)
 	return path_is_in(real, dir) && !data_dir_shows(real + strlen(dir));
 }
 
-/* Is one of the links that `path` goes through in the directory `real`, or what it leads to? */
-static bool has_place_of(const char *real, const char *path)
+static bool holds(const char *dir, const char *path)
 {
-	AUTO_ARENA struct arena mem = ARENA_INIT(1024);
-	const char *place[PATH_PLACES];
-	bool has = false;
-
-	for (size_t n = path_places(&mem, path, place); n && !has;)
-		has = path_is_in(place[--n], real);
-	return has;
+	return path_is_in(path, dir);
 }
 
 /* The other way round: a parent of what must not be seen must not be seen either. */
@@ -106,7 +98,7 @@ static int judge_parents(const char *real, struct err *e)
 		state_dir, config_dir, runtime_dir, data_dir_path};
 
 	for (size_t i = 0; i < COUNT(dirs); i++)
-		if (!dirs[i](own, sizeof own, NULL) && has_place_of(real, own))
+		if (!dirs[i](own, sizeof own, NULL) && path_place_fits(own, real, holds))
 			return err_set(e, ERR_REFUSED,
 				"%s contains %s, which belongs to berth itself and is never mounted.",
 				real, own);

@@ -22,5 +22,8 @@ char *path_place(const char *path, bool through);
  * one of these replaces what is at the end.  How many; the texts are in `mem`. */
 #define PATH_PLACES 41 /* the kernel follows 40 links */
 size_t path_places(struct arena *mem, const char *path, const char *ret[PATH_PLACES]);
+/* Does `fits` hold for `other` and any of these? */
+bool path_place_fits(
+	const char *path, const char *other, bool (*fits)(const char *other, const char *place));
 
 #endif
