@@ -17,17 +17,6 @@
 #define WORDS_MAX 1024
 #define BYTES_MAX 65536
 
-static int place_declared(
-	const char *container, const char *name, char path[TERMINALS_PATH_MAX], struct err *e)
-{
-	char file[TERMINAL_NAME_MAX + sizeof ENDING];
-
-	if (terminal_check_name(name, e))
-		return -1;
-	snprintf(file, sizeof file, "%s" ENDING, name);
-	return terminals_place(container, file, path, e);
-}
-
 /* "COLUMNS ROWS RESTART", then its words: each ends with a NUL. */
 int terminals_declare(
 	const char *container, const char *name, const struct terminals_declared *d, struct err *e)
@@ -35,7 +24,7 @@ int terminals_declare(
 	AUTO_STR struct str text = STR_INIT;
 	char path[TERMINALS_PATH_MAX];
 
-	if (place_declared(container, name, path, e))
+	if (terminals_file(container, name, ENDING, path, e))
 		return -1;
 	str_addf(&text, "%d %d %d", d->columns, d->rows, d->on_failure);
 	str_add(&text, "", 1);
@@ -50,7 +39,7 @@ void terminals_undeclare(const char *container, const char *name)
 {
 	char path[TERMINALS_PATH_MAX];
 
-	if (!place_declared(container, name, path, NULL))
+	if (!terminals_file(container, name, ENDING, path, NULL))
 		unlink(path);
 }
 
@@ -62,7 +51,7 @@ int terminals_declared(
 	size_t head = WORDS_MAX * sizeof(char *);
 	int restart;
 
-	if (place_declared(container, name, path, e))
+	if (terminals_file(container, name, ENDING, path, e))
 		return -1;
 	if (access(path, F_OK))
 		return err_set(e, ERR_NOT_FOUND, "no team file defines a terminal %s of %s", name,

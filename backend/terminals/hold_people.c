@@ -127,8 +127,7 @@ void held_send_size(struct held *h)
 
 static void resize(struct held *h, int columns, int rows)
 {
-	if (columns < TERMINAL_COLUMNS_MIN)
-		columns = TERMINAL_COLUMNS_MIN;
+	columns = terminal_within(TERMINAL_COLUMNS_MIN, columns, TERMINAL_COLUMNS_MAX);
 	if (h->screen.columns == columns && h->screen.rows == rows)
 		return;
 	emulator_resize(h->em, columns, rows);

@@ -23,6 +23,9 @@
 /* What is in the folder of that container, which is made. */
 int terminals_place(
 	const char *container, const char *name, char path[TERMINALS_PATH_MAX], struct err *e);
+/* A terminal's own file there: "main.screen".  ERR_USAGE: no terminal can have that name. */
+int terminals_file(const char *container, const char *name, const char *ending,
+	char path[TERMINALS_PATH_MAX], struct err *e);
 
 struct terminals_wish {
 	const char *name;

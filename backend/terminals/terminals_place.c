@@ -45,6 +45,17 @@ int terminals_place(
 	return 0;
 }
 
+int terminals_file(const char *container, const char *name, const char *ending,
+	char path[TERMINALS_PATH_MAX], struct err *e)
+{
+	char file[TERMINAL_NAME_MAX + 16];
+
+	if (terminal_check_name(name, e))
+		return -1;
+	snprintf(file, sizeof file, "%s%s", name, ending);
+	return terminals_place(container, file, path, e);
+}
+
 static int place_socket(const char *container, struct sockaddr_un *at, struct err *e)
 {
 	char path[TERMINALS_PATH_MAX];

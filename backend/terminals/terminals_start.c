@@ -21,24 +21,13 @@
 #define PROGRAM "berth-terminal"
 #define START_MS 10000
 
-static int place_screen(
-	const char *container, const char *name, char path[TERMINALS_PATH_MAX], struct err *e)
-{
-	char file[TERMINAL_NAME_MAX + sizeof TERMINALS_SCREEN];
-
-	if (terminal_check_name(name, e))
-		return -1;
-	snprintf(file, sizeof file, "%s" TERMINALS_SCREEN, name);
-	return terminals_place(container, file, path, e);
-}
-
 int terminals_read(
 	const char *container, const char *name, struct terminal_screen *ret, struct err *e)
 {
 	char path[TERMINALS_PATH_MAX];
 	struct err why = ERR_INIT;
 
-	if (place_screen(container, name, path, e))
+	if (terminals_file(container, name, TERMINALS_SCREEN, path, e))
 		return -1;
 	if (!screen_file_read(path, ret, &why))
 		return 0;
@@ -208,7 +197,7 @@ int terminals_start(const struct lane_about *about, const struct terminals_wish 
 			"a terminal has %d to %d columns and 1 to %d rows, not %dx%d",
 			TERMINAL_COLUMNS_MIN, TERMINAL_COLUMNS_MAX, TERMINAL_ROWS_MAX, w->columns,
 			w->rows);
-	if (place_screen(about->name, w->name, path, e))
+	if (terminals_file(about->name, w->name, TERMINALS_SCREEN, path, e))
 		return -1;
 	lock = lock_folder(about->name, e);
 	if (lock < 0)
@@ -263,7 +252,7 @@ int terminals_stop(const char *container, const char *name, struct err *e)
 	char path[TERMINALS_PATH_MAX];
 	AUTO_CLOSE int lock = -1;
 
-	if (place_screen(container, name, path, e))
+	if (terminals_file(container, name, TERMINALS_SCREEN, path, e))
 		return -1;
 	/* A start that is under way is waited for: what it starts is stopped. */
 	lock = lock_folder(container, e);
