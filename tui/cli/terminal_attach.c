@@ -28,6 +28,7 @@
 
 #include "cli/commands.h"
 #include "cli/gate.h"
+#include "cli/run.h"
 #include "terminal/tty.h"
 
 #define TAKE_KEY 0x14 /* C-t, of one who watches */
@@ -98,23 +99,16 @@ static void draw_status(struct attached *a)
 	const char *who = terminal_view_typist(a->view);
 	char line[256], clean[256];
 	AUTO_STR struct str text = STR_INIT;
-	int width = 0;
+	int width;
 
 	snprintf(line, sizeof line, " %s  %s: detach | %s of %.63s | %s types",
 		a->watches ? "read-only" : TAKE_NAME ": type here", a->detach_name, a->name,
 		a->agent, *who ? who : "no one");
 	text_clean(clean, sizeof clean, line);
-	for (size_t i = 0, n = strlen(clean), used; i < n; i += used) {
-		uint32_t cp;
-		int w;
-
-		used = utf8_next(clean + i, n - i, &cp);
-		w = text_cp_width(cp);
-		if (width + w > a->columns)
-			break;
-		str_add(&text, clean + i, used);
-		width += w;
-	}
+	if (a->columns > 1)
+		str_adds(&text, clean);
+	cli_clip(&text, a->columns);
+	width = text_width(text.s, text.len);
 	str_addf(&a->shown,
 		"\x1b"
 		"7\x1b[%d;1H\x1b[0;7m%s%*s\x1b[0m\x1b"
