@@ -505,11 +505,24 @@ static int say_to_end(
 	return steal_fd(&fd);
 }
 
+/* Heard by the end once it says what waits: a connection that came before would be refused, as nobody could be asked. */
+static int watch_end(struct egress_bench *b, struct err *e)
+{
+	AUTO_FREE struct egress_queue *q = xcalloc(1, sizeof *q);
+
+	b->watch = say_to_end(b, EGRESS_WATCH, NULL, 0, e);
+	if (b->watch < 0)
+		return -1;
+	return recv(b->watch, q, sizeof *q, 0) > 0
+		? 0
+		: err_set(e, ERR_FAILED, "the end does not say what waits");
+}
+
 static void *set_up_watched(struct bench_run *r, bool known, struct err *e)
 {
 	struct egress_bench *b = set_up_end(r, true, known, e);
 
-	if (b && (b->watch = say_to_end(b, EGRESS_WATCH, NULL, 0, e)) < 0) {
+	if (b && watch_end(b, e)) {
 		teardown(b);
 		return NULL;
 	}
