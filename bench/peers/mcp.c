@@ -101,14 +101,16 @@ static bool answers(const char *line, unsigned id)
 /* The answer to that request, whatever else comes before it. */
 static int await(struct mcp_peer *p, unsigned id, struct str *answer, struct err *e)
 {
-	const char *wrong;
+	const char *error, *wrong;
 
 	do {
 		if (mcp_peer_line(p, answer, e))
 			return -1;
 	} while (!answers(answer->s, id));
+	/* The protocol's is an object; what a tool says of a command may be a text, also none. */
+	error = mcp_peer_member(answer->s, "error");
 	wrong = mcp_peer_member(answer->s, "isError");
-	if (mcp_peer_member(answer->s, "error") || (wrong && *wrong == 't'))
+	if ((error && *error == '{') || (wrong && *wrong == 't'))
 		return err_set(e, ERR_FAILED, "the server answered %.300s", answer->s);
 	return 0;
 }
